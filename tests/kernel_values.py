@@ -80,6 +80,11 @@ class Values:
         if kind == "smallest eigenvalue":
             A = self.array(data[0], at)
             return float(np.linalg.eigvalsh(A @ A.T)[0])
+        if kind == "largest value":
+            return float(self.array(next(iter(data[0])), at).max())
+        if kind == "weight off the diagonal":
+            weights = FUNCTIONS["softmax"](self.array(data[0], at))
+            return float((weights - np.diag(np.diag(weights))).max())
         if kind == "spectral radius":
             return float(np.abs(np.linalg.eigvals(self.array(data[0], at))).max())
         raise KeyError(kind)
@@ -111,6 +116,8 @@ class Values:
         if kind == "embedding":
             start = at[data[0]] if isinstance(data[0], Index) else self.size(data[0])
             return np.eye(shape[0])[:, start : start + shape[1]]
+        if kind == "other columns":
+            return np.delete(np.eye(shape[0]), at[data[0]], axis=1)
         if kind == "ones":
             return np.ones(shape)
         if kind == "permutation":

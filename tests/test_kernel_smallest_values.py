@@ -157,7 +157,7 @@ def test_a_product_needs_an_order_of_sizes() -> None:
     for assumed, accepted in ((True, True), (False, False)):
         t = Table()
         t.one()
-        m, n, k = (t.add("size", name) for name in SIZES)
+        m, n, k, _ = (t.add("size", name) for name in SIZES)
         facts = [minus(t, m, n), minus(t, n, k)]
         left, right, why = product_of(t, ("m", "n"), ("n", "k"), by_facts)
         made = t.certificate(left, right, [], why, assumptions=facts if assumed else facts[1:])
@@ -168,7 +168,7 @@ def test_a_product_needs_an_order_of_sizes() -> None:
     for wide in ([["terms"], by_facts[1]], [by_facts[0], ["terms"]], []):
         t = Table()
         t.one()
-        m, n, k = (t.add("size", name) for name in SIZES)
+        m, n, k, _ = (t.add("size", name) for name in SIZES)
         left, right, why = product_of(t, ("m", "n"), ("n", "k"), wide)
         refused(t.certificate(left, right, [], why, assumptions=[minus(t, m, n), minus(t, n, k)]))
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from hashlib import sha256
+from typing import Any
 
+from verify.arithmetics.conditions import Condition
 from verify.arithmetics.norms.bound_certificates import certificate_of
 from verify.arithmetics.norms.derivations import BoundProof
 from verify.arithmetics.norms.recording import NotCertified
 from verify.checks.certified import NONE_KEPT, Certified, stale, without
+from verify.checks.proofs import exception_to
 from verify.kernel.bounds import check, statement
 from verify.kernel.refusal import Refused
 from verify.vocabulary.claims import Claim
+
+
+def _is_at_least(claim: Claim, size: Any, least: int) -> bool:
+    """Whether a claim is only about sizes from a number on."""
+    return exception_to(Condition(size - least, least=0), claim) is None
 
 
 def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, anew: bool = True) -> Certified:
@@ -23,7 +32,8 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, 
     if before is None and not anew:
         return without(claim, NONE_KEPT, None)
     try:
-        fresh = json.dumps(certificate_of(claim.id, proof, steps=anew), separators=(",", ":"), ensure_ascii=False)
+        made = certificate_of(claim.id, proof, anew, functools.partial(_is_at_least, claim))
+        fresh = json.dumps(made, separators=(",", ":"), ensure_ascii=False)
     except (NotCertified, Refused) as reason:
         return without(claim, str(reason), before)
     except Exception as error:  # what writes certificates is trusted with nothing, nor is a proof by its failure lost
@@ -39,9 +49,10 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, 
                 return stale(claim, before)
     except Refused as refusal:
         return Certified(line, {"refused": str(refusal)}, f"the checker refuses the certificate: {refusal}")
+    every = [written, *(case["certificate"] for case in written.get("cases", []))]
     details = {
-        "inequalities": len(written["parts"]),
-        "steps": sum(len(part["steps"]) for part in written["parts"]),
+        "inequalities": sum(len(item["parts"]) for item in every),
+        "steps": sum(len(part["steps"]) for item in every for part in item["parts"]),
         "rules": list(found.rules),
         "sha256": sha256(line.encode()).hexdigest(),
     }

@@ -15,6 +15,7 @@ from verify.kernel.polynomials import is_concave, odd, rational, slope, stays_be
 from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
 from verify.kernel.smallest_values import EIGENVALUE, SMALLEST, smallest, smallest_eigenvalue
+from verify.kernel.softmax_rules import SOFTMAX_RULES, covariance, largest_value, others, weight_beside
 
 HALF = Fraction(1, 2)
 PROPERTIES = (
@@ -106,6 +107,8 @@ HEADS: dict[str, Callable[..., Any]] = {
     "spectral radius": lambda A: q.generator("spectral radius", shaped(A, A.rows, A.rows)),
     SMALLEST: smallest,
     EIGENVALUE: smallest_eigenvalue,
+    "largest value": largest_value,
+    "weight off the diagonal": weight_beside,
     "max over": lambda index, value: q.over("max over", index, scalar(value)),
     "sum over": lambda index, value: q.over("sum over", index, scalar(value)),
     # matrices
@@ -121,6 +124,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "diagonal": lambda v: q.linear("diagonal", shaped(v, v.rows, number(1)), v.rows, v.rows),
     "reshape": reshaped,
     "rows": q.selected,
+    "other columns": others,
     "part": lambda index: ("part", index),  # where the part of rows that has this number begins
     "embedding": q.embedding,
     "concatenate": concatenated,
@@ -148,12 +152,6 @@ def has(A: Matrix, property: str) -> bool:
     return q.is_input(q.single_atom(A, "input"), property)
 
 
-def covariance(t: Matrix) -> Matrix:
-    """diag(p) - p^T p for the softmax row p of one row of logits."""
-    p = q.applied("softmax", t)
-    return HEADS["diagonal"](p.T) - p.T @ p
-
-
 def covariances(T: Matrix) -> Matrix:
     p, size = q.applied("softmax", T), T.rows * T.columns
     return opaque("rows as diagonals", size, size, p) - opaque("rows as outer products", size, size, p)
@@ -163,7 +161,7 @@ def rotation(S: Matrix) -> Matrix:
     return q.applied("exponential", S)
 
 
-RULES: dict[str, tuple[str, Callable[..., Instance]]] = {
+RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
     "triangle inequality": (
         "||A + B + ...|| <= ||A|| + ||B|| + ...",
         lambda kind, *terms: (norm(kind, sum(terms[1:], terms[0])), sum((norm(kind, A) for A in terms), number(0))),

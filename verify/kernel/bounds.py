@@ -49,6 +49,10 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         compare(a**2, b**2, rest[0], assumed, table)
     elif name == "denominators":
         compare(number(0), without_denominators(b - a, assumed.facts), rest[0], assumed, table)
+    elif name == "steps":
+        for step in rest[0]:
+            a = stepped(a, step, assumed, table)
+        compare(a, b, rest[1], assumed, table)
     elif name == "facts":
         gap = b - a
         for which, multiplier in rest[0]:
@@ -113,6 +117,8 @@ KEYS = {
     "orthonormal",
     "parts",
 }
+#: A certificate for sizes from 2 on may have others for smaller ones.
+ALLOWED = {*KEYS, "cases"}
 #: Between which places a shape follows a head.
 SHAPED = {
     "zeros": (0, 2),
@@ -128,13 +134,13 @@ ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, Arithmeti
 class Reader:
     """The expressions of a certificate, in normal form; each names earlier ones by their places in the table."""
 
-    def __init__(self, sizes: list[str], scalars: dict[str, str], inputs: dict[str, list[str]]) -> None:
-        self.sizes, self.scalars, self.inputs = set(sizes), scalars, inputs
+    def __init__(self, sizes: list[Any], scalars: dict[str, str], inputs: dict[str, list[str]]) -> None:
+        self.sizes, self.scalars, self.inputs = dict(map(declared_size, sizes)), scalars, inputs
         self.table: list[Any] = []
         self.asked: list[frozenset[Any]] = []  # for each place, what has to be so where it is defined
         self.nonzero: set[Scalar] = set()  # what the claim divides by
         self.shapes: dict[str, Any] = {}
-        if len({*sizes, *scalars, *inputs}) < len(sizes) + len(scalars) + len(inputs):
+        if len({*self.sizes, *scalars, *inputs}) < len(sizes) + len(scalars) + len(inputs):
             raise Refused("a name is declared twice")
         if not set(scalars.values()) <= {"real", "nonnegative", "positive"}:
             raise Refused("a scalar is real, nonnegative or positive")
@@ -181,7 +187,7 @@ class Reader:
         if head == "q":
             return number(Fraction(*data))
         if head == "size" and data[0] in self.sizes:
-            return q.generator("size", *data)
+            return number(self.sizes[data[0]] - 1) + q.generator("size", *data)  # the generator is at least 1
         if head == "scalar" and data[0] in self.scalars:
             return q.generator("scalar", data[0], self.scalars[data[0]])
         if head == "^":
@@ -212,6 +218,14 @@ class Reader:
 
     def value(self, item: Any) -> Any:
         return self.table[item] if self._is_place(item) else item
+
+
+def declared_size(item: Any) -> tuple[str, int]:
+    """The name of a size, and what it is at least: 1 if nothing else is said."""
+    name, least = (item, 1) if isinstance(item, str) else item
+    if not isinstance(name, str) or type(least) is not int or least < 1:
+        raise Refused("a size has a name, and is at least a whole number from 1 on")
+    return name, least
 
 
 def _is_expression(value: Any) -> bool:
@@ -263,12 +277,29 @@ def check(certificate: dict[str, Any]) -> Accepted:
             seen = {k: value for k, value in enumerate(reader.table) if reader.asked[k] <= stated}
             _check_part(part, assumed, Stated(seen))
         sides = [reader.table[part[side]] for side in ("left", "right") for part in certificate["parts"]]
-        rules = sorted({step["rule"] for part in certificate["parts"] for step in part["steps"]})
+        rules = {step["rule"] for part in certificate["parts"] for step in part["steps"]}
+        rules |= _check_cases(certificate) if "cases" in certificate else set()
     except ERRORS as error:
         raise Refused(f"{type(error).__name__}: {error}") from error
     count = [len(side.terms) for side in sides]
     half = len(count) // 2
-    return Accepted(certificate["claim"], (sum(count[:half]), sum(count[half:])), tuple(rules), ())
+    return Accepted(certificate["claim"], (sum(count[:half]), sum(count[half:])), tuple(sorted(rules)), ())
+
+
+def _check_cases(certificate: dict[str, Any]) -> set[str]:
+    """The rules of the certificates for sizes below those that a certificate is for: one for each, and so for all sizes."""
+    small = {(name, k) for name, least in map(declared_size, certificate["sizes"]) for k in range(1, least)}
+    rules: set[str] = set()
+    for case in certificate["cases"]:
+        name, inner = case["size"], case["certificate"]
+        small.remove((name, case["value"]))
+        own = dict(map(declared_size, inner["sizes"]))
+        if name in own or inner["claim"] != certificate["claim"] or ("cases" not in inner and {*own.values()} - {1}):
+            raise Refused(f"no certificate for all sizes where {name} is {case['value']}")
+        rules |= set(check(inner).rules)
+    if small:
+        raise Refused("sizes that no case is for")
+    return rules
 
 
 def statement(certificate: dict[str, Any]) -> Any:
@@ -283,11 +314,12 @@ def statement(certificate: dict[str, Any]) -> Any:
         assumed,
         asked,
         [tuple(None if place is None else reader.table[place] for place in item) for item in sides],
+        [(case["size"], case["value"], statement(case["certificate"])) for case in certificate.get("cases", [])],
     )
 
 
 def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
-    if certificate.keys() != KEYS or (certificate["format"], certificate["kind"]) != (FORMAT, "bound"):
+    if not KEYS <= certificate.keys() <= ALLOWED or (certificate["format"], certificate["kind"]) != (FORMAT, "bound"):
         raise Refused(f"the keys of a certificate of a bound are {sorted(KEYS)}")
     reader = Reader(certificate["sizes"], certificate["scalars"], certificate["inputs"])
     for place, entry in enumerate(certificate["table"]):
@@ -330,6 +362,9 @@ def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: Any) -
     if step["rule"] == "comparison":
         compare(value, arguments[0], step["reasons"], assumed, table)
         return arguments[0]
+    if step["rule"] == "from below":
+        whole, b, inverse = arguments
+        return lowered(value, whole, b, inverse, step["reasons"], assumed, table)
     left, right = instance(step["rule"], arguments, step.get("reasons", []), assumed, table)
     c, quantity = q.only_generator(left)
     if not any(stands_in(g, quantity, kept) for m in value.terms for g, _ in m):
@@ -339,6 +374,31 @@ def stepped(value: Scalar, step: dict[str, Any], assumed: Assumed, table: Any) -
     if not right.free <= q.free_in(quantity):
         raise Refused("a free index would be bound")
     return replaced(value, quantity, right * c**-1, kept)
+
+
+def lowered(
+    value: Scalar, whole: Scalar, b: Scalar, inverse: Scalar, reasons: Any, assumed: Assumed, table: Any
+) -> Scalar:
+    """The value with b in the place of a quantity q >= b, or of a sum, where it does not grow with that.
+
+    b is positive: it is not negative for a reason, and its inverse stands in the table, so that the statement divides by it.
+    """
+    if inverse != b**-1 or not b.free <= whole.free:
+        raise Refused("no inverse of what takes the place of a quantity, or a free index in it")
+    at_least, not_negative = reasons
+    compare(whole * number(-1), b * number(-1), at_least, assumed, table)
+    compare(number(0), b, not_negative, assumed, table)
+    quantity = ("sum", whole)
+    if len(whole.terms) == 1:
+        c, quantity = q.only_generator(whole)
+        if c != number(1):
+            raise Refused("a multiple of a quantity")
+    places = {g for monomial in value.terms for g, _ in monomial if stands_in(g, quantity)}
+    if places != {quantity}:  # within a root, or another quantity, something smaller might have no value
+        raise Refused("the quantity does not stand in the whole, or within another")
+    if not rises(value, quantity, (), -1):
+        raise Refused("the whole may grow with the quantity")
+    return replaced(value, quantity, b)
 
 
 def instance(

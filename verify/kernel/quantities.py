@@ -15,7 +15,7 @@ from verify.kernel.refusal import Refused
 Monomial = frozenset[tuple[Any, Fraction]]
 BINDERS = ("sum over", "max over", "stack", "block diagonal")  # their first datum is an index that they bind
 SPECTRAL = ("spectral radius", "smallest singular value", "smallest eigenvalue")
-NONNEGATIVE = ("size", "norm", "exp", "abs", "power", *SPECTRAL)
+NONNEGATIVE = ("size", "norm", "exp", "abs", "power", "weight off the diagonal", *SPECTRAL)
 ENTRYWISE, ROWWISE = ("relu", "step", "absolute", "reciprocal"), ("softmax", "normalised rows")
 SYMMETRIC = ("diagonal", "projection", "rows as diagonals", "rows as outer products")
 

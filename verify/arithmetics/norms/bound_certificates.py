@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
+import sympy
+
 from verify.arithmetics.norms import lower_instances
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound
-from verify.arithmetics.norms.instances import Instances, Steps
+from verify.arithmetics.norms.instances import Instances, Steps, matrix_of_rows
 from verify.arithmetics.norms.recording import LARGEST_SIZE, NotCertified, Writer, any_of, generators, size_of, text_of
 from verify.arithmetics.norms.world import resumed
 from verify.kernel import bounds as kernel
@@ -21,17 +23,27 @@ from verify.kernel import places, quantities
 from verify.kernel.bound_rules import multiplied
 from verify.kernel.refusal import Refused
 
+#: Whether a claim is about sizes from a number on alone.
+IsAtLeast = Callable[[sympy.Symbol, int], bool]
 
-def certificate_of(claim_id: str, proof: BoundProof, steps: bool = True) -> dict[str, Any]:
+
+def certificate_of(
+    claim_id: str, proof: BoundProof, steps: bool = True, is_at_least: IsAtLeast = lambda size, least: False
+) -> dict[str, Any]:
     """The certificate of a proved bound; raises `NotCertified` where a part of it cannot be written yet.
 
-    Without `steps` it has the statement alone, and the checker would not accept it.
+    Without `steps` it has the statement alone, and the checker would not accept it.  `is_at_least` says of which sizes the
+    claim is only from 2 on: where a derivation needs that, the certificate says it, or has a case for what is smaller.
     """
     assert proof.world is not None
-    if proof.cases:
-        raise NotCertified("sizes with a derivation of their own")
+    least = {name: value + 1 for name, value in proof.cases}
+    least |= {size.name: 2 for size in _shortened(proof) if is_at_least(size, 2)}
+    cases = [
+        {"size": name, "value": value, "certificate": certificate_of(claim_id, case, steps)}
+        for (name, value), case in proof.cases.items()
+    ]
     with resumed(proof.world):
-        writer = Writer(proof.world)
+        writer = Writer(proof.world, least)
         facts = list(_assumptions(writer, proof.world.facts))
         facts += [
             writer.add("+", writer.scalar(bound), writer.scalar(-symbol))
@@ -47,11 +59,22 @@ def certificate_of(claim_id: str, proof: BoundProof, steps: bool = True) -> dict
         replays = [_Replay(writer, entry, facts) for entry in proof.entries]
         parts = [replay.part() if steps else replay.stated() for replay in replays]
     return {
-        "format": kernel.FORMAT, "kind": "bound", "claim": claim_id, "sizes": sorted(writer.sizes),
+        "format": kernel.FORMAT, "kind": "bound", "claim": claim_id,
+        "sizes": [[name, k] if k > 1 else name for name, k in sorted(writer.sizes.items())],
         "scalars": writer.scalars, "inputs": writer.inputs, "table": writer.entries, "nonzero": sorted(writer.nonzero),
         "assumptions": facts, "orthonormal": frames,
         "parts": parts,
-    }  # fmt: skip
+    } | ({"cases": cases} if cases else {})  # fmt: skip
+
+
+def _shortened(proof: BoundProof) -> set[Any]:
+    """The sizes n of which n - 1 is the size of a matrix without a column, or is divided by."""
+    assert proof.world is not None
+    every = proof.world.nodes.values()
+    sizes = {sympy.expand(node.shape[1] + 1) for node in every if node.kind == "without column"}
+    if "distance from rank one" in proof.rules:
+        sizes |= {sympy.expand(item.expression + 2) for item in proof.conditions if item.least == 0}
+    return {size for size in sizes if size.is_Symbol and size.is_integer}
 
 
 def _assumptions(writer: Writer, facts: Iterable[Any]) -> Iterator[int]:
@@ -108,11 +131,17 @@ class _Replay(Instances):
         return found | ({"turned": True} if self.entry.turned else {})
 
     def _offer(self, step: Any) -> None:
-        value = self.w.value(self.w.scalar(step.quantity))
-        if value == self.w.value(self.w.scalar(step.bound)):
+        value = self._said(step.quantity)
+        if value is None or value == self._said(step.bound):
             return  # the checker sees no difference
         for g in {g for monomial in value.terms for g, _ in monomial if g[0] not in ("size", "scalar", "sum", "abs")}:
             self.offers.setdefault(g, []).append(step)
+
+    def _said(self, scalar: Any) -> Any:
+        """A scalar as the checker has it; None if it has no expression, and a rule of the checker passes over it."""
+        with contextlib.suppress(NotCertified, Refused):
+            return self.w.value(self.w.scalar(scalar))
+        return None
 
     def _finished(self) -> list[Any]:
         if (reason := self._by_blocks()) is not None:
@@ -153,6 +182,8 @@ class _Replay(Instances):
         return [step.rule for step in self.offers.get(g, ())] if g not in self.kept else []
 
     def _step(self) -> bool:
+        if self._leads_on(self._from_below([quantities.number(1)])):  # before what is beside it has no certain sign
+            return True
         reached = [g for g in generators(self.value, set(self.outside)) if g not in self.kept]
         if not self.aims_at_sums and any(
             self._leads_on(self._stacks_of(g)) for g in reached if set(self._rules_for(g)) <= {"blocks"}
@@ -161,10 +192,35 @@ class _Replay(Instances):
         for exactly in (True, False):
             for g in reached:
                 for step in self.offers.get(g, ()):
-                    wanted = self.w.value(self.w.scalar(step.quantity)), self.w.value(self.w.scalar(step.bound))
+                    wanted = self._said(step.quantity), self._said(step.bound)
+                    if exactly and None in wanted:
+                        continue
                     if self._leads_on(self._instances(g, step), (g, *wanted) if exactly else None):
                         return True
-        return any(self._leads_on(self._own(g)) for g in reached)
+        return any(self._leads_on(self._own(g)) for g in reached) or self._leads_on(
+            self._from_below(_divisors(self.aim))
+        )
+
+    def _from_below(self, smaller: list[Any]) -> Iterator[Steps]:
+        """Some numbers, as what the right side divides by, in the place of something larger that the value divides by."""
+        there = _divisors(self.aim)
+        lower = {g for g, steps in self.offers.items() if any(-step.quantity in self.w.known.atoms for step in steps)}
+        for whole, b in itertools.product(_divisors(self.value), smaller):
+            if whole in there or not lower & set(generators(whole)):
+                continue
+            why = _Lowering(self, whole, b).reason()
+            positive = comparison_of(quantities.number(0), b, self.w, self.facts)
+            if why is None or positive is None:
+                continue
+            sides = [self.w.of_scalar(side) for side in (whole, b)]
+            step = ("from below", [*sides, self.w.power(sides[1], sympy.Integer(-1))], [why, positive])
+            (g,) = {g for m in (b**-1).terms for g, _ in m} or {None}
+            if g is not None:  # the right side with what is to be replaced, if the value is at most that
+                aim = places.replaced(self.aim, g, whole)
+                reason = comparison_of(self.value, aim, self.w, self.facts)
+                if reason is not None:
+                    yield [("comparison", [self.w.of_scalar(aim)], reason), step]
+            yield [step]
 
     def _leads_on(self, choices: Iterator[Steps], wanted: Any = None) -> bool:
         """Take the first of several choices that leads on."""
@@ -202,6 +258,34 @@ class _Replay(Instances):
         self.value = before[0]
         del self.steps[before[1] :]
         return False
+
+
+class _Lowering(_Replay):
+    """-whole <= -b, by the steps of a derivation."""
+
+    def __init__(self, outer: _Replay, whole: Any, b: Any) -> None:
+        self.w, self.facts, self.offers = outer.w, outer.facts, outer.offers
+        minus = quantities.number(-1)
+        self.value, self.aim = whole * minus, b * minus
+        self.steps, self.outside, self.kept, self.aims_at_sums = [], [], set(generators(b)), False
+
+    def _by_blocks(self) -> list[Any] | None:
+        return None
+
+    def reason(self) -> list[Any] | None:
+        with contextlib.suppress(NotCertified):
+            last = self._finished()
+            return ["steps", self.steps, last] if self.steps else last
+        return None
+
+    def _from_below(self, smaller: list[Any]) -> Iterator[Steps]:
+        return iter(())
+
+
+def _divisors(value: Any) -> list[Any]:
+    """What a scalar is divided by: quantities, and sums in the form in which they are replaced."""
+    found = {g for m in value.terms for g, e in m if e < 0 and g[0] not in ("size", "scalar", "exp", "power")}
+    return [g[1] if g[0] == "sum" else quantities.generator_of(g) for g in sorted(found, key=text_of)]
 
 
 # -- comparisons -------------------------------------------------------------------------------------------------------
@@ -247,6 +331,8 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         inner = comparison_of(x, y, w, facts, depth - 1)
         if inner is not None:
             yield ["exponents", w.of_scalar(x), w.of_scalar(y), inner]
+    yield from _ranges(a, b, w)
+    yield from _at_ones(a, w)
     yield from lower_instances.reasons(a, b, w)
     yield from _reverse_triangles(b, w)
     yield from _skew_images(a, w)
@@ -259,6 +345,25 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         for gap, reason in gaps:
             if (used := _subtracted(gap, w, values, DEPTH, [ATTEMPTS])) is not None:
                 yield reason(["facts", used, ["terms"]])
+
+
+def _ranges(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
+    """A multiple of the largest range of the rows of a matrix, which is not negative."""
+    for g in (g for g in generators(b) if g[0] == "max over" and not quantities.is_nonnegative_generator(g)):
+        values = [h for m in g[2].terms for h, _ in m if h[0] == "largest value"]
+        rows = [T for h in values for X in sorted(h[1], key=text_of) if (T := matrix_of_rows(X, g[1])) is not None]
+        for T in rows:
+            whole = {m: c for m, c in (b - a).terms.items() if (g, Fraction(1)) in m}
+            multiplier = quantities.Scalar({m - {(g, Fraction(1))}: c for m, c in whole.items()})
+            yield ["instance", "range", [w.place_of(g[1]), w.matrix(T)], [], w.of_scalar(multiplier), ["terms"]]
+
+
+def _at_ones(a: Any, w: Writer) -> Iterator[list[Any]]:
+    """-||softmax(T)||_2 <= -sqrt(m / n)."""
+    for g in (g for g in generators(a) if g[:2] == ("norm", "2") and a.terms.get(frozenset({(g, Fraction(1))})) == -1):
+        item = next(filter(None, (quantities.single_atom(A, "softmax") for A in sorted(g[2], key=text_of))), None)
+        if item is not None:
+            yield ["instance", "softmax at the vector of ones", [w.matrix(item[4])], [], w.scalar(1), ["terms"]]
 
 
 def _reverse_triangles(b: Any, w: Writer) -> Iterator[list[Any]]:

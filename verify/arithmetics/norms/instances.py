@@ -10,10 +10,11 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import entries, lower_instances, nodes, rules
+from verify.arithmetics.norms.atoms import NORMS
 from verify.arithmetics.norms.differentials import depends, largest_slope
-from verify.arithmetics.norms.quantities import NORMS
-from verify.arithmetics.norms.recording import KINDS, Writer, any_of, text_of
+from verify.arithmetics.norms.recording import KINDS, Writer, any_of, generators, text_of
 from verify.arithmetics.norms.singular_polynomials import blocks_of_exponential, rotation_less_identity
+from verify.arithmetics.norms.softmax_instances import of_softmax
 from verify.arithmetics.norms.world import Node, unused_index
 from verify.kernel import bound_rules, quantities, varying
 from verify.kernel import bounds as kernel
@@ -42,6 +43,7 @@ class Instances:
     def _instances(self, g: Any, step: Any) -> Iterator[Steps]:
         """Steps of the checker that may stand for one step of the derivation."""
         rule, bound = step.rule, step.bound
+        yield from of_softmax(self.w, step, self._reason)
         atom = self.w.known.atoms.get(step.quantity)
         if rule == "definition of the largest":
             yield from self._below_a_largest(step)
@@ -470,6 +472,11 @@ class Instances:
                     yield [("sum", [self.w.of_scalar(g[1]), self.w.of_scalar(h[1])], [reason])]
         if g[0] == "sum over":
             yield from self._of_sum_over(g[1], g[2])
+        if g[0] == "max over":
+            one = quantities.generator_of(g)
+            for fact in self.facts:
+                if g not in generators(self.w.value(fact) + one):  # which says what the largest is at most
+                    yield [("assumption", [fact, self.w.of_generator(g)])]
         if g[0] == "norm":
             for A in sorted(g[2], key=text_of):
                 if (family := family_of(A)) is not None:
@@ -547,18 +554,21 @@ def row_source(g: Any, index: Any) -> Any:
     """A where a generator is the Euclidean norm of row i of A, which has as many rows as the index values."""
     if g[:2] != ("norm", "F"):
         return None
-    for X in sorted(g[2], key=text_of):
-        if X.rows != ONE or not all(w and (w[0][0], w[0][1], *w[0][4:]) == ("embedding", True, index) for w in X.terms):
-            continue
-        if any(index in c.free for c in X.terms.values()):
-            continue
-        total = next(iter(X.terms))[0][3]
-        A = quantities.zeros(total, X.columns)
-        for word, c in X.terms.items():
-            A = A + (quantities.identity(total) @ quantities.Matrix(total, X.columns, {word[1:]: c}))
-        if index not in A.free and index.size == total:
-            return A
-    return None
+    found = (matrix_of_rows(X, index) for X in sorted(g[2], key=text_of))
+    return next((A for A in found if A is not None), None)
+
+
+def matrix_of_rows(X: Any, index: Any) -> Any:
+    """A where a matrix is row i of A, which has as many rows as the index values."""
+    if X.rows != ONE or not all(w and (w[0][0], w[0][1], *w[0][4:]) == ("embedding", True, index) for w in X.terms):
+        return None
+    if any(index in c.free for c in X.terms.values()):
+        return None
+    total = next(iter(X.terms))[0][3]
+    A = quantities.zeros(total, X.columns)
+    for word, c in X.terms.items():
+        A = A + (quantities.identity(total) @ quantities.Matrix(total, X.columns, {word[1:]: c}))
+    return A if index not in A.free and index.size == total else None
 
 
 def family_of(A: Any) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SMALLEST, SPECTRAL
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SMALLEST, SPECTRAL
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.kernel import bound_rules, places, quantities
 from verify.kernel import bounds as kernel
@@ -29,14 +30,14 @@ class NotCertified(Exception):
 class Writer:
     """The table of a certificate: expressions of a derivation, each once."""
 
-    def __init__(self, known: World) -> None:
-        self.known = known
+    def __init__(self, known: World, least: Mapping[str, int] = MappingProxyType({})) -> None:
+        self.known, self.least = known, least
         self.entries: list[list[Any]] = []
         self.places: dict[Any, int] = {}
         self.inputs: dict[str, list[str]] = {}
         self.directions: dict[str, int] = {}  # of unit directions, the derivatives that move most along them
         self.scalars: dict[str, str] = {}
-        self.sizes: set[str] = set()
+        self.sizes: dict[str, int] = {}
         self.nonzero: set[int] = set()
         self.tried = 0
         self.stated = False
@@ -90,7 +91,7 @@ class Writer:
             return self._quantity(value)
         if value.is_Symbol:
             if value.is_integer and value.is_positive:
-                self.sizes.add(value.name)
+                self.sizes[value.name] = self.least.get(value.name, 1)
                 return self.add("size", value.name)
             self.scalars[value.name] = (
                 "positive" if value.is_positive else "nonnegative" if value.is_nonnegative else "real"
@@ -135,10 +136,12 @@ class Writer:
         if atom.kind == "total" and symbol.is_nonnegative:
             inner = first.parts[0] if first.kind == "absolute" else first
             return self.add("norm", "1", self.node(inner))
-        if atom.kind in ("spectral radius", SMALLEST):
+        if atom.kind in ("spectral radius", SMALLEST, "largest value"):
             return self.add(atom.kind, self.node(first))
         if atom.kind == EIGENVALUE and (factor := nodes.gram_factor(first)) is not None:
             return self.add(atom.kind, self.node(factor))
+        if atom.kind == "largest weight off the diagonal":
+            return self.add("weight off the diagonal", self.node(first.parts[0]))
         raise NotCertified(f"no expression for a {atom.kind}")
 
     def one_entry(self, node: Node, i: Any, j: Any) -> int:
@@ -204,6 +207,9 @@ class Writer:
             return self.add("rows", *parts, self.start(node), rows)
         if kind in FUNCTIONS:
             return self.add("function", kind, *parts)
+        if kind == "without column" and isinstance(data[0], Index):
+            others = self.add("other columns", self.index(data[0]), self.scalar(node.parts[0].shape[1]))
+            return self.add("product", *parts, others)
         return self.add("opaque", kind, rows, columns, *parts, *map(self._datum, data))
 
     def start(self, node: Node) -> int:
@@ -253,11 +259,13 @@ class Writer:
 
     def of_generator(self, g: Any) -> int:
         kind, *data = g
-        if kind in ("size", "scalar"):
+        if kind == "size":  # less what the size is at least
+            return self.add("+", self.add(kind, data[0]), self.add("q", 1 - self.sizes[data[0]], 1))
+        if kind == "scalar":
             return self.add(kind, data[0])
         if kind == "norm":
             return self.add(kind, data[0], self.matrix(any_of(data[1])))
-        if kind == SMALLEST:
+        if kind in (SMALLEST, "largest value"):
             return self.add(kind, self.matrix(any_of(data[0])))
         if kind == "max":
             return self.add(kind, *sorted(map(self.of_scalar, data[0])))
@@ -296,6 +304,8 @@ class Writer:
             return self.add(kind, *(parts * 2)[:2])
         if kind == "sum over":
             return self.add("sum of matrices", *map(self.place_of, data))
+        if kind == "other columns":
+            return self.add(kind, self.place_of(data[0]), shape[0])
         if kind == "reshape":
             return self.add(kind, self.matrix(data[0]), *shape)
         if kind in ("stack", "block diagonal", "kronecker", "diagonal"):

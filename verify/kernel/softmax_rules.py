@@ -1,0 +1,147 @@
+"""Rules about softmax matrices beside the identity and equal weights, by gaps and ranges of their logits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from verify.kernel import quantities as q
+from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
+from verify.kernel.refusal import Refused
+from verify.kernel.smallest_values import smallest
+
+HALF = Fraction(1, 2)
+
+
+def largest_value(A: Matrix) -> Scalar:
+    """The largest of the entries of a matrix, of any sign."""
+    content = q.content_of(A) if A.terms else number(1)
+    if not q.is_nonnegative(content):
+        content = number(1)
+    core = A.divided(content)
+    return content * q.generator("largest value", frozenset({core, core.T})) if A.terms else number(0)
+
+
+def weight_beside(T: Matrix) -> Scalar:
+    """The largest softmax(T)_ij with i != j for square logits, 0 where there is none."""
+    if T.rows != T.columns:
+        raise Refused("weights beside the diagonal of what is not square")
+    return q.generator("weight off the diagonal", T)
+
+
+def others(i: Any, n: Scalar) -> Matrix:
+    """The identity without column i, shape (n, n - 1): A times this is A without column i."""
+    if not isinstance(i, Index) or i.size != n or not q.is_whole(n - number(1), 1):
+        raise Refused("a matrix without a column that it may not have")
+    return q.atom("other columns", n, n - number(1), i)
+
+
+def relative(t: Matrix, i: Any) -> Matrix:
+    """t_j - t_i for all j but i, for a row t."""
+    if t.rows != number(1):
+        raise Refused("gaps of several rows")
+    n = t.columns
+    return t @ others(i, n) - t @ q.embedding(n, number(1), i) @ q.atom("ones", number(1), n - number(1))
+
+
+def of_rows(T: Matrix, i: Any, value: Callable[[Matrix], Scalar]) -> Scalar:
+    """The largest over all rows of T of a number of each, which is c times as large for c T and c >= 0."""
+    if not isinstance(i, Index) or i.size != T.rows or i in T.free:
+        raise Refused("an index that is not one of the rows")
+    content = q.content_of(T) if T.terms else number(1)
+    content = content if q.is_nonnegative(content) else number(1)
+    return content * q.over("max over", i, value(q.selected(T.divided(content), i, number(1))))
+
+
+def gap(T: Matrix, i: Any) -> Scalar:
+    """max_i max_{j != i} (T_ij - T_ii) for square T of at least two rows."""
+    return of_rows(T, i, lambda t: largest_value(relative(t, i)))
+
+
+def spread(T: Matrix, i: Any) -> Scalar:
+    """max_i (max_j T_ij - min_j T_ij)."""
+    return of_rows(T, i, lambda t: largest_value(t) + largest_value(t.times(number(-1))))
+
+
+def near_uniform(T: Matrix) -> Scalar:
+    weights = q.applied("softmax", T)
+    return norm("F", weights - q.atom("ones", T.rows, T.columns).times(T.columns**-1))
+
+
+def root_of_ratio(T: Matrix) -> Scalar:
+    """sqrt(m / n) for the shape (m, n)."""
+    return number(1) if T.rows == T.columns else (T.rows * T.columns**-1) ** HALF
+
+
+def sinh(t: Scalar) -> Scalar:
+    return (q.exponential(t) - q.exponential(t * number(-1))) * number(HALF)
+
+
+def weights_less(t: Matrix, i: Any) -> Scalar:
+    """sum_{j != i} p_j for the softmax p of one row of logits."""
+    if t.rows != number(1):
+        raise Refused("a weight of several rows")
+    return norm("1", q.applied("softmax", t) @ others(i, t.columns))
+
+
+def covariance(t: Matrix) -> Matrix:
+    """diag(p) - p^T p for the softmax row p of one row of logits."""
+    p = q.applied("softmax", t)
+    return q.linear("diagonal", p.T, p.columns, p.columns) - p.T @ p
+
+
+SOFTMAX_RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
+    "distance from equal entries": (
+        "sigma_min(A) <= ||A - c 1 1^T||_F / sqrt(n - 1) for A of shape (n, n), as c 1 1^T has rank one (Eckart and Young)",
+        lambda A, c: (
+            smallest(A),
+            norm("F", A - q.atom("ones", A.rows, A.columns).times(c)) * (A.rows - number(1)) ** -HALF,
+            A.rows == A.columns and q.is_whole(A.rows - number(1), 1),
+        ),
+    ),
+    "softmax at the vector of ones": (
+        "sqrt(m / n) <= ||softmax(T)||_2, as the rows add up to one",
+        lambda T: (root_of_ratio(T), norm("2", q.applied("softmax", T))),
+    ),
+    "range": ("0 <= max_i (max_j T_ij - min_j T_ij)", lambda i, T: (number(0), spread(T, i))),
+    "softmax near equal weights": (
+        "||softmax(T) - 1/n||_F <= sqrt(m / n) sinh(D / 2), D the largest range of a row of T",
+        lambda i, T: (near_uniform(T), root_of_ratio(T) * sinh(spread(T, i) * number(HALF))),
+    ),
+    "softmax near equal weights, by a chord": (
+        "||softmax(T) - 1/n||_F <= sqrt(m / n) (10/19) D for the largest range D <= 1 of a row of T, as sinh(1/2) < 10/19",
+        lambda i, T: (
+            near_uniform(T),
+            root_of_ratio(T) * number(Fraction(10, 19)) * spread(T, i),
+            (spread(T, i), number(1)),
+        ),
+    ),
+    "weights beside the identity": (
+        "||softmax(T) - I||_2 <= 2 (n - 1) max_{i != j} softmax(T)_ij for square T",
+        lambda T: (
+            norm("2", q.applied("softmax", T) - q.identity(T.rows)),
+            number(2) * (T.rows - number(1)) * weight_beside(T),
+        ),
+    ),
+    "columns of weights": (
+        "||softmax(T)||_2^2 <= 1 + (n - 1) max_{i != j} softmax(T)_ij for square T",
+        lambda T: (norm("2", q.applied("softmax", T)), (number(1) + (T.rows - number(1)) * weight_beside(T)) ** HALF),
+    ),
+    "weight by its gap": (
+        "softmax(T)_ij <= e^g for i != j, g = max_i max_{j != i} (T_ij - T_ii)",
+        lambda i, T: (weight_beside(T), q.exponential(gap(T, i))),
+    ),
+    "softmax row less an entry": (
+        "sum_{j != i} p_j = s / (1 + s) <= 1 - 1 / (1 + (n - 1) e^g) for p = softmax(t), as s = sum_{j != i} e^(t_j - t_i) "
+        "is at most (n - 1) e^g, g = max_{j != i} (t_j - t_i)",
+        lambda i, t: (
+            weights_less(t, i),
+            number(1) - (number(1) + (t.columns - number(1)) * q.exponential(largest_value(relative(t, i)))) ** -1,
+        ),
+    ),
+    "covariance by the weights beside one": (
+        "||diag(p) - p^T p||_2 <= 1 - sum_j p_j^2 <= 1 - p_i^2 <= 2 sum_{j != i} p_j for a softmax row p and each i",
+        lambda i, t: (norm("2", covariance(t)), number(2) * weights_less(t, i)),
+    ),
+}
