@@ -99,7 +99,8 @@ def test_foreseen_draws_are_those_of_the_search(claim, settings):
 
 
 def test_a_search_ends_with_the_first_domain_that_is_violated():
-    """Where two are, Hypothesis would raise a group of exceptions, which is no violation to whoever asks for one."""
+    """Hypothesis would go on, and raise what it can print in the fewest letters; or a group of exceptions, which is no
+    violation to whoever asks for one, where they come from two places of the code."""
     seen: list[Draw] = []
 
     def violated(draw: Any) -> None:

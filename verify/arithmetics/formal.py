@@ -49,12 +49,22 @@ def register_forms(forms: Mapping[str, Callable[..., Any]], arithmetic: str = "s
     _forms[arithmetic].update(forms)
 
 
+#: Types of which no value is formal, as far as they were met: every primitive asks this of every operand.
+_NUMBERS: set[type] = set()
+
+
 def _is_formal(value: Any) -> bool:
+    kind = type(value)
+    if kind in _NUMBERS:
+        return False
     if isinstance(value, (list, tuple)):
         return any(map(_is_formal, value))
-    if isinstance(value, np.ndarray) and value.dtype == object and derived.get() is not None:
-        return any(map(_is_formal, value.flat))
-    return isinstance(value, Formal) or is_symbolic(value)
+    if isinstance(value, np.ndarray):
+        return value.dtype == object and derived.get() is not None and any(map(_is_formal, value.flat))
+    if isinstance(value, Formal) or is_symbolic(value):
+        return True
+    _NUMBERS.add(kind)
+    return False
 
 
 def is_guarded(value: Any) -> bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 #: Entries are multiples of 2^-8 before scaling: exact in float32, short in print.
 GRID = 2.0**-8
 LARGEST = 32.0
+SIGNS = np.array([-1.0, 1.0])
 
 Arrays = dict[str, np.ndarray]
 #: An assignment of sizes, by name.
@@ -70,10 +71,9 @@ def _repeated_singular_values(shape: tuple[int, ...], rng: np.random.Generator) 
     if len(shape) > 3:
         return _repeated_singular_values((int(np.prod(shape[:-2])), *shape[-2:]), rng).reshape(shape)
     batch, m, n = shape
-    x = np.zeros(shape)
-    for b in range(batch):
-        k = min(m, n)
-        x[b, rng.permutation(m)[:k], rng.permutation(n)[:k]] = rng.choice([-1.0, 1.0], k)
+    x, k = np.zeros(shape), min(m, n)
+    for b in range(batch):  # signs as `rng.choice` draws them, at a third of its cost
+        x[b, rng.permutation(m)[:k], rng.permutation(n)[:k]] = SIGNS[rng.integers(0, 2, k)]
     return x
 
 
