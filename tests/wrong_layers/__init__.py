@@ -54,6 +54,7 @@ def layers() -> tuple[list[Layer], list[Layer]]:
         kernels,
         modules,
         rights,
+        seldom,
         states,
         values,
     )
@@ -71,6 +72,7 @@ def layers() -> tuple[list[Layer], list[Layer]]:
         cases,
         arguments,
         rights,
+        seldom,
     ):
         module.collect()
     return WRONG, RIGHT
