@@ -58,6 +58,12 @@ Inductive step :=
 | PowerInverse of nat                                          (* x x^-1 = 1 *)
 | StepSquare of nat
 | StepScale of nat & nat & expr & proof                       (* of a positive multiple *)
+| StepOne of nat                                              (* of what is positive *)
+| StepZero of nat & expr & proof                              (* of what is, with a sum that is not negative, 0 *)
+| PowerZero of nat
+| UnitSquare of nat
+| UnitsApart of nat & nat                                     (* 1 at two different positions *)
+| UnitSum of nat & BinNums.positive & proof                   (* over an index of at least one more value than the position *)
 | InverseLeft of nat & seq index
 | InverseRight of nat & seq index.
 
@@ -78,6 +84,9 @@ Fixpoint positive_entry (T : table) (k : nat) : bool := match T with
 Definition positive (k : nat) : bool := has (IsPositive k) ||
   if find T k is Some n then positive_expr (positive_entry T) (argument n) else false.
 Definition nonzero (k : nat) : bool := has (IsNonzero k) || positive k.
+
+Definition not_negative (e : expr) : bool :=
+  if e is Number q then Z.leb 0 q.1 else positive_expr (positive_entry T) e.
 
 Definition last_indices (m : nat) (n : node) := drop (size (slots n) - m)%N (slots n).
 Definition this (k : nat) (n : node) := Entry k (slots n).
@@ -186,6 +195,26 @@ Definition derive (known : seq equation) (s : step) : option equation :=
       provided [&& head_eq (function m) Step, head_eq (function n) Step, slots m == slots n,
                 positive_expr (positive_entry T) e & shown known (argument m, Mul e (argument n)) p]
                (this k m, this l n)
+    else None else None
+  | StepOne k =>
+    if find T k is Some n then provided (head_eq (function n) Step && positive k) (this k n, Int 1) else None
+  | StepZero k e p =>
+    if find T k is Some n then
+      provided [&& head_eq (function n) Step, not_negative e & shown known (Add (argument n) e, Int 0) p]
+               (this k n, Int 0)
+    else None
+  | PowerZero k =>
+    if find T k is Some n then provided (head_eq (function n) (Raised (Z0, xH))) (this k n, Int 1) else None
+  | UnitSquare k =>
+    if find T k is Some n then if function n is Unit p then Some (Mul (this k n) (this k n), this k n) else None else None
+  | UnitsApart k l =>
+    if find T k is Some m then if find T l is Some n then if (function m, function n) is (Unit p, Unit q) then
+      provided ((p != q) && (slots m == slots n)) (Mul (this k m) (this l n), Int 0)
+    else None else None else None
+  | UnitSum k m p =>
+    if find T k is Some n then if (function n, slots n) is (Unit q, [:: v]) then
+      provided ((q == 0%N) || (q < Pos.to_nat m)%N && shown known (Power (inl v.2) (1%Z, xH), Number (Zpos m, xH)) p)
+               (Sum v (this k n), Int 1)
     else None else None
   | InverseLeft k ws =>
     if find T k is Some n then if function n is Inverse i then
@@ -613,6 +642,64 @@ rewrite -[val r (Mul _ _)]/(val r e * val r (argument n)) pmulr_rgt0 //.
 by apply: positive_expr_gt0 P rV => j vs r'; exact: positive_entry_gt0.
 Qed.
 
+Lemma step_one k n : find T k = Some n -> function n = Step -> positive T given k -> true_eq (this k n, Int 1).
+Proof.
+move=> F S P; apply: to_holds => r rV; rewrite (entrywise_as F S isT rV) /= (positive_gt0 P F rV).
+by rewrite /meaning /= rational1.
+Qed.
+Lemma not_negative_ge0 e r : not_negative T e -> ok r -> 0 <= val r e.
+Proof.
+move=> P rV; have pos : positive_expr (positive_entry T) e -> 0 <= val r e.
+  by move=> p; apply/ltW; apply: positive_expr_gt0 p rV => j vs r'; exact: positive_entry_gt0.
+case: e P pos => [q|b q|i j|t vs|a b|a b|v a] P pos; try exact: pos.
+rewrite /meaning /= /rational mulr_ge0 ?invr_ge0 ?ler0n // /natural ?ler0n //.
+move: P; rewrite /not_negative; case: (q.1) => [|p|p] // _; first by rewrite integer0.
+by rewrite integer_positive ler0n.
+Qed.
+Lemma step_zero k n e : find T k = Some n -> function n = Step -> not_negative T e ->
+  true_eq (Add (argument n) e, Int 0) -> true_eq (this k n, Int 0).
+Proof.
+move=> F S P E; apply: to_holds => r rV; rewrite (entrywise_as F S isT rV) /=.
+have Z : val r (Int 0) = 0 by rewrite /meaning /= rational0.
+have := of_holds E rV; rewrite Z -[val r (Add _ _)]/(val r (argument n) + val r e) => /eqP; rewrite addr_eq0 => /eqP ->.
+by rewrite oppr_gt0 ltNge not_negative_ge0.
+Qed.
+Lemma power_zero k n : find T k = Some n -> function n = Raised (Z0, xH) -> true_eq (this k n, Int 1).
+Proof.
+by move=> F S; apply: to_holds => r rV; rewrite (entrywise_as F S isT rV) /= /raised /= /meaning /= rational1.
+Qed.
+Lemma unit_value k n p r : find T k = Some n -> function n = Unit p -> ok r ->
+  val r (this k n) = (nth 0%N (map r (slots n)) 0 == p)%:R.
+Proof. by move=> F S rV; rewrite (this_value F rV) S. Qed.
+Lemma unit_square k n p : find T k = Some n -> function n = Unit p -> true_eq (Mul (this k n) (this k n), this k n).
+Proof.
+move=> F S; apply: to_holds => r rV; rewrite -[LHS]/(val r (this k n) * val r (this k n)) (unit_value F S rV).
+by case: (_ == p); rewrite ?mulr1 ?mulr0.
+Qed.
+Lemma units_apart k l m n p q : find T k = Some m -> find T l = Some n -> function m = Unit p -> function n = Unit q ->
+  p != q -> slots m = slots n -> true_eq (Mul (this k m) (this l n), Int 0).
+Proof.
+move=> Fm Fn Sm Sn D E; apply: to_holds => r rV; rewrite -[LHS]/(val r (this k m) * val r (this l n)).
+rewrite (unit_value Fm Sm rV) (unit_value Fn Sn rV) E /meaning /= rational0 //.
+by case: eqP => [->|_]; rewrite ?mul0r // (negPf D) mulr0.
+Qed.
+Lemma unit_sum k n q v m : find T k = Some n -> function n = Unit q -> slots n = [:: v] ->
+  q = 0%N \/ (q < Pos.to_nat m)%N /\ true_eq (Power (inl v.2) (1%Z, xH), Number (Zpos m, xH)) ->
+  true_eq (Sum v (this k n), Int 1).
+Proof.
+move=> F S V Q; apply: to_holds => r rV; have qs : (q < size_of v.2)%N.
+  case: Q => [-> //|[qm E]]; have := of_holds E rV.
+  have -> : val r (Number (Zpos m, xH)) = (Pos.to_nat m)%:R.
+    by rewrite -[RHS]/(natural R m) -integer_positive -[RHS]divr1.
+  rewrite /meaning /= power_size // => /eqP.
+  by rewrite eqr_nat => /eqP ->.
+have -> : val r (Sum v (this k n)) = \sum_(0 <= x < size_of v.2) (x == q)%:R.
+  apply: eq_big_nat => x /andP[_ xs]; have rV' : ok (update r v x) by exact: update_valid.
+  by rewrite -[LHS]/(val (update r v x) (this k n)) (unit_value F S rV') V /= update_same.
+rewrite (bigD1_seq q) ?iota_uniq ?mem_index_iota //= eqxx big1 => [|x /negPf -> //].
+by rewrite addr0 /meaning /= rational1.
+Qed.
+
 Lemma deltas_value entry vs ws r : size vs = size ws ->
   meaning size_of scalar entry r (deltas_between vs ws) = (map r vs == map r ws)%:R.
 Proof.
@@ -751,6 +838,17 @@ case: s => /=.
 - move=> k l e p; case Fm: (find T k) => [m|] //; case Fn: (find T l) => [n|] //.
   case: ifP => // /andP[/head_eqP E /and4P[/head_eqP E' _ P /by_proof A]] [<-].
   exact: step_scale Fm Fn E E' P A.
+- by move=> k; case F: (find T k) => [n|] //; case: ifP => // /andP[/head_eqP E P] [<-]; exact: step_one F E P.
+- move=> k e p; case F: (find T k) => [n|] //; case: ifP => // /and3P[/head_eqP E P /by_proof A] [<-].
+  exact: step_zero F E P A.
+- by move=> k; case F: (find T k) => [n|] //; case: ifP => // /head_eqP E [<-]; exact: power_zero F E.
+- by move=> k; case F: (find T k) => [n|] //; case S: (function n) => [|||?|?|?|p||?] // [<-]; exact: unit_square F S.
+- move=> k l; case Fm: (find T k) => [m|] //; case Fn: (find T l) => [n|] //.
+  case Sm: (function m) => [|||?|?|?|p||?] //; case Sn: (function n) => [|||?|?|?|q||?] //.
+  by case: ifP => // /andP[D /eqP E] [<-]; exact: units_apart Fm Fn Sm Sn D E.
+- move=> k m p; case F: (find T k) => [n|] //; case S: (function n) => [|||?|?|?|q||?] //.
+  case V: (slots n) => [|v [|]] //; case: ifP => // Q [<-]; apply: (unit_sum (m := m) F S V).
+  by case/orP: Q => [/eqP Z|/andP[qm /by_proof A]]; [left|right; split].
 - move=> k ws; case F: (find T k) => [n|] //; case S: (function n) => [|||?|?|i|?||?] //.
   case I: (instance _ _ _) => [e|] //; case: ifP => // A [<-].
   case/andP: A => c1 /andP[/eqP c2 /andP[/eqP c3 /andP[/eqP c4 /and3P[/eqP c5 c6 c7]]]].

@@ -9,8 +9,10 @@ at all values of the indices; sizes have to be at least 1 and scalars positive, 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +20,8 @@ from typing import Any
 
 import flint
 import numpy as np
-from export import Claim, module_name, read_certificates
+import sympy
+from export import Claim, exported, read_certificates
 from meaning import PRECISIONS, Meaning, Unknown, as_ball, is_positive
 from words import words_of
 
@@ -34,13 +37,6 @@ from verify.vocabulary.shapes import Shape
 RESULT = Path(__file__).parents[1] / "theorems" / "kernel.json"
 #: Draws of every domain, and seeds of each.
 ROUNDS, SEEDS = 2, 3
-
-
-def exported(certificate: Mapping[str, Any]) -> Claim:
-    """The claim as it is written for Rocq, with its functions and conditions."""
-    claim = Claim(dict(certificate))
-    claim.write(module_name(claim.claim))
-    return claim
 
 
 def drawn(stated: Stated, rounds: int = ROUNDS) -> list[tuple[Draw, int, Arrays]]:
@@ -77,10 +73,30 @@ def meaning(claim: Claim, stated: Stated, draw: Draw, seed: int, arrays: Arrays)
     entries: dict[int, dict[tuple[int, ...], Any]] = {}
     for name, item in claim.certificate["inputs"].items():
         shape = [numbered.get(claim.sizes[size], 0) for size in item["sizes"]]
+        if is_structure(name) and all(shape):
+            values[name] = of_structure(name, shape, sizes)
         if name in claim.entries and name in values and _but_ones(values[name].shape) == _but_ones(shape):
             array = values[name].reshape(shape)
             entries[claim.entries[name]] = {place: as_ball(array[place]) for place in np.ndindex(*shape)}
     return Meaning(numbered, scalars, entries, claim.by_number)
+
+
+def is_structure(name: str) -> bool:
+    """Whether an input is the tensor of an axis and its parts, or compares positions: its entries are known."""
+    return re.match(r"[GSL]\(", name) is not None
+
+
+def of_structure(name: str, sizes: Sequence[int], scalars: Mapping[str, Any]) -> np.ndarray:
+    """G(whole, first, rest), S(whole, count, start) and L(rows, columns, shift) as docs/certificates.md has them."""
+    found = np.zeros(sizes)
+    if name.startswith("G("):
+        for p, q in itertools.product(range(sizes[1]), range(sizes[2])):
+            found[p * sizes[2] + q, p, q] = 1
+        return found
+    last = int(sympy.sympify(name.removesuffix(")").rsplit(", ", 1)[1]).subs(scalars))
+    if name.startswith("L("):
+        return np.tri(*sizes, last)
+    return np.eye(sizes[0])[:, last : last + sizes[1]]
 
 
 def _but_ones(shape: Sequence[int]) -> list[int]:

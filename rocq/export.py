@@ -9,7 +9,7 @@ import itertools
 import json
 import lzma
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
@@ -51,9 +51,11 @@ from uses import Uses
 class Claim(Functions, Slopes, Uses):
     """A certificate being turned into definitions and proofs."""
 
-    def __init__(self, certificate: dict[str, Any]) -> None:
+    def __init__(self, certificate: dict[str, Any], reduces: bool = False) -> None:
         self.certificate = certificate
+        self.reduces = reduces  # whether arguments of functions are made simpler by rules
         self.claim: str = certificate["claim"]
+        self.module = ""
         self.sizes: dict[str, int] = {}
         self.entries: dict[str, int] = {}
         self.scalars: dict[str, int] = {}
@@ -68,7 +70,7 @@ class Claim(Functions, Slopes, Uses):
         self.steps: list[str] = []
         self.known_steps: dict[str, int] = {}
         self.conditions: list[tuple[str, int]] = []
-        self.symmetries: dict[int, list[tuple[int, ...]]] = {}
+        self.symmetric: dict[int, bool] = {}
         self.definitions = {name: (own, e) for name, own, e in certificate["definitions"]}
         self.checked = Checked()
         self._names = itertools.count(FIRST_NAME)
@@ -435,16 +437,33 @@ def hash_of(certificate: dict[str, Any]) -> str:
     return sha256(line.encode()).hexdigest()
 
 
+def exported(certificate: Mapping[str, Any]) -> Claim:
+    """A claim as it is written for Rocq; arguments are made simpler only where it does not go without.
+
+    Raises `NotExported` with the reason of the first attempt.
+    """
+    first: NotExported | None = None
+    for reduces in (False, True):
+        claim = Claim(dict(certificate), reduces)
+        try:
+            claim.module = claim.write(module_name(claim.claim))
+            return claim
+        except NotExported as reason:
+            first = first or reason
+    assert first is not None
+    raise first
+
+
 def written(certificate: dict[str, Any]) -> Written:
     """A certificate as text for Rocq."""
-    claim = Claim(certificate)
     name = certificate["claim"]
     try:
-        return Written(name, claim.write(module_name(name)), claim.checked, sha256=hash_of(certificate))
+        claim = exported(certificate)
+        return Written(name, claim.module, claim.checked, sha256=hash_of(certificate))
     except NotExported as reason:
-        return Written(name, "", claim.checked, str(reason))
+        return Written(name, "", Checked(), str(reason))
     except RecursionError:
-        return Written(name, "", claim.checked, "expressions that are nested too deeply")
+        return Written(name, "", Checked(), "expressions that are nested too deeply")
 
 
 def in_files(found: Sequence[Written], count: int) -> list[list[Written]]:

@@ -38,6 +38,10 @@ def leading(form: dict[Key, Fraction]) -> tuple[Key, Fraction]:
     return min(form.items(), key=rank)
 
 
+#: Functions whose value at an index depends on the argument at that index alone.
+ENTRYWISE = ("Exp", "Log", "Step", "Raised")
+
+
 class Functions:
     """Functions of a claim that is being written."""
 
@@ -132,6 +136,9 @@ class Functions:
         if head == ("Raised", ONE):
             self.rule(entry, f"PowerOne {entry}", None, node.argument)
             return
+        if head == ("Raised", Fraction(0)):
+            self.rule(entry, f"PowerZero {entry}", None, number(1))
+            return
         form = self._form(node.argument)
         if kind == "Softmax" and self._softmax(entry, node, form):
             return
@@ -139,11 +146,14 @@ class Functions:
             return
         if kind == "Raised" and self._raised(entry, node, form):
             return
-        if kind == "Step" and self._step(entry, node, form):
+        if kind == "Step" and (self._of_known_sign(entry, node, form) or self._step(entry, node, form)):
+            return
+        if self.reduces and self._reduced(entry, node, form):
             return
         key = (head, tuple(w[1] for w in slots), frozenset(form.items()))
         if key not in self.made:
-            self.made[key] = entry
+            if not (self.reduces and self._as_transposed(entry, node)):
+                self.made[key] = entry
             return
         other = self.made[key]
         proof = self.proof(node.argument, self.by_number[other].argument)
@@ -203,10 +213,13 @@ class Functions:
             return self._scaled_sum(entry, node, form)
         ((key, value),) = form.items()
         t = of_key(key, value)
+        if value == 1 and not (t.bound or t.powers or t.deltas or t.entries):
+            return self._power_of_one(entry, node, q)
         factors: list[Expr] = [number(value)] if value != 1 else []
         factors += [("p", base, e.numerator, e.denominator) for base, e in t.powers]
         if t.bound or t.deltas:
-            if not factors or ((t.entries or t.deltas) and q.denominator != 1 and not self._is_positive(of_term(t))):
+            unknown = bool(t.entries or t.deltas) and q.denominator != 1 and not self._is_positive(of_term(t))
+            if not factors or (unknown and not (self.reduces and value > 0)):
                 return False
             if factors:
                 inside = self._term(key, ONE)
@@ -244,13 +257,25 @@ class Functions:
                 )
                 return True
             return False
-        if q.denominator != 1 and not all(map(self._is_positive, factors)):
-            return False
         rest = product(factors[1:])
+        unknown = [e for e in (factors[0], rest) if q.denominator != 1 and not self._is_positive(e)]
+        if unknown and not self.reduces:
+            return False
         one, two = self.aligned(node.head, factors[0]), self.aligned(node.head, rest)
+        for e, number_ in ((factors[0], one), (rest, two)):
+            if e in unknown:
+                self._assume("IsPositive", number_)
         proof = self.proof(node.argument, ("*", factors[0], rest))
         made = ("*", ("e", one, self.by_number[one].slots), ("e", two, self.by_number[two].slots))
         self.rule(entry, f"PowerOfProduct {entry} {one} {two}", proof, made)
+        return True
+
+    def _power_of_one(self, entry: int, node: Node, q: Fraction) -> bool:
+        """1^q = exp(0)^q = exp(q 0)."""
+        one, two = self.aligned(("Exp",), number(0)), self.aligned(("Exp",), ("*", number(q), number(0)))
+        proof = self.shown(self.proof(node.argument, ("e", one, ())))
+        same = self.proof(self.by_number[two].argument, ("*", number(q), self.by_number[one].argument))
+        self.rule(entry, f"PowerOfExp {entry} {one} {two} {proof}", same, ("e", two, ()))
         return True
 
     def _power_of(self, entry: int, node: Node, q: Fraction, e: Expr, inner: Node) -> bool:
@@ -277,14 +302,13 @@ class Functions:
         if not form:
             return False
         key, value = leading(form)
+        if self.reduces and node.head[0] == "Raised" and node.head[1].denominator != 1:
+            value = abs(value)  # a root is taken of a positive number
         t = of_key(key, value)
         scale = [number(value)] if value != 1 else []
         scale += [("p", base, e.numerator, e.denominator) for base, e in t.powers]
-        if not scale or (
-            node.head[0] == "Raised"
-            and node.head[1].denominator != 1
-            and not (value > 0 and all(v > 0 for v in form.values()))
-        ):
+        is_root = node.head[0] == "Raised" and node.head[1].denominator != 1
+        if not scale or (is_root and not (value > 0 and (self.reduces or all(v > 0 for v in form.values())))):
             return False
         rest: dict[Key, Fraction] = {}
         for other, v in form.items():
@@ -305,6 +329,51 @@ class Functions:
         if kind == "e":
             return e[1] in self.by_number and self.by_number[e[1]].head[0] in ("Exp", "Softmax")
         return kind == "p" or (kind == "n" and e[1] > 0)
+
+    def _of_known_sign(self, entry: int, node: Node, form: dict[Key, Fraction]) -> bool:
+        """A step of what is positive, negative or 0."""
+        if not all(map(self._is_positive, (self._term(key, abs(value)) for key, value in form.items()))):
+            return False
+        signs = {value > 0 for value in form.values()}
+        if signs <= {False}:
+            rest = added(self._term(key, -value) for key, value in form.items()) if form else number(0)
+            proof = self.proof(("+", node.argument, rest), number(0))
+            self.rule(entry, f"StepZero {entry} {rocq_expr(rest)}", proof, number(0))
+            return True
+        if signs == {True} and self._is_positive(expanded(node.argument)):
+            self.rule(entry, f"StepOne {entry}", None, number(1))
+            return True
+        return False
+
+    def _as_transposed(self, entry: int, node: Node) -> bool:
+        """A function that is known of the same indices in another order."""
+        if node.head[0] not in ENTRYWISE or not 2 <= len(node.slots) <= 3:
+            return False
+        for order in itertools.permutations(node.slots):
+            names = {old: (n, old[1]) for n, old in enumerate(order)}
+            argument = place(lambda w, names=names: names.get(w, w), 0, expanded(node.argument))  # type: ignore[misc]
+            key = (node.head, tuple(w[1] for w in order), frozenset(self._form(argument).items()))
+            if key in self.made:
+                other = self.made[key]
+                known = self.by_number[other]
+                proof = self.proof(node.argument, instance(known.slots, order, expanded(known.argument)))
+                step = f"SameEntries {entry} {rocq_indices(node.slots)} {other} {rocq_indices(order)}"
+                self.rule(entry, step, proof, ("e", other, order))
+                return True
+        return False
+
+    def _reduced(self, entry: int, node: Node, form: dict[Key, Fraction]) -> bool:
+        """The function of an argument that rules make simpler."""
+        rest = self.simpler(form)
+        if rest is None:
+            return False
+        argument = added(self._term(key, value) for key, value in rest.items()) if rest else number(0)
+        other = next(self._numbers)
+        self.add_node(other, Node(node.head, node.slots, argument))
+        self._simplify(other, self.by_number[other])
+        proof = self.proof(node.argument, argument)
+        self.rule(entry, f"SameFunctions {entry} {other}", proof, ("e", other, node.slots))
+        return True
 
     def _step(self, entry: int, node: Node, form: dict[Key, Fraction]) -> bool:
         if not form:

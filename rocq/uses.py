@@ -6,11 +6,13 @@ import itertools
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
+from functions import ENTRYWISE
 from normal_forms import (
     Expr,
     Index,
     Key,
     Term,
+    canonical,
     collected,
     difference,
     entries_in,
@@ -68,6 +70,16 @@ class Uses:
             terms = normal(rewritten(rules, negative(new[4])))
         raise NotExported("too many uses")
 
+    def simpler(self, form: dict[Key, Fraction]) -> dict[Key, Fraction] | None:
+        """A form after all uses that take a term away for a simpler one, if there is any."""
+        rest, changed = dict(form), False
+        for _ in range(MOST_USES):
+            new = self._next_use(rest)
+            if new is None:
+                break
+            rest, changed = collected(normal(rewritten(self.rules, negative(new[4]))), rest)[0], True
+        return rest if changed else None
+
     def use(self, equation: int, by: Sequence[Index], at: Sequence[Index], factor: Expr, over: Sequence[Index]) -> Expr:
         """A use of an equation, and what it is worth."""
         left, right = (instance(by, at, expanded(side)) for side in self.equations[equation])
@@ -79,7 +91,10 @@ class Uses:
         """A use that takes a term away for another that is simpler."""
         for key, value in sorted(rest.items(), key=repr):
             t = of_key(key, value)
-            for make in (self._use_rows, self._use_square, self._use_exponentials, self._use_powers, self._use_size):
+            for make in (
+                self._use_rows, self._use_square, self._use_exponentials, self._use_powers, self._use_size, self._use_units,
+                self._use_symmetry, self._use_diagonal,
+            ):  # fmt: skip
                 found = make(t)
                 if found is not None:
                     return found
@@ -191,6 +206,98 @@ class Uses:
             equation = self.step(f"PowerSum {both} {k} {j} {' '.join(proofs)}", left, ("e", both, one.slots))
             return self._renamed_use(t, equation, one.slots, at, self._without(t, n, m))
         return None
+
+    def _use_units(self, t: Term) -> Expr | None:
+        """e_p(i) e_p(i) = e_p(i), e_p(i) e_q(i) = 0 for different p and q, and the sum of e_p is 1."""
+        for n, m in self._pairs(t, "Unit"):
+            (k, at), (l, there) = t.entries[n], t.entries[m]
+            if at == there and self.by_number[k].slots == self.by_number[l].slots:
+                slots = self.by_number[k].slots
+                one, two = ("e", k, slots), ("e", l, slots)
+                step = f"UnitSquare {k}" if k == l else f"UnitsApart {k} {l}"
+                equation = self.step(step, ("*", one, two), one if k == l else number(0))
+                return self._renamed_use(t, equation, slots, at, self._without(t, n, m))
+        for n, (k, at) in enumerate(t.entries):
+            node = self.by_number.get(k)
+            alone = at and at[0] in t.bound and t.indices.count(at[0]) == 1
+            if node is None or node.head[0] != "Unit" or not alone:
+                continue
+            found = self._values_of(node.slots[0][1], node.head[1])
+            if found is not None:
+                equation = self.step(
+                    f"UnitSum {k} {found[0]}%positive {self.shown(found[1])}",
+                    ("s", node.slots[0], ("e", k, node.slots)),
+                    number(1),
+                )
+                return self._renamed_use(t, equation, [], [], self._without(t, n))
+        return None
+
+    def _use_symmetry(self, t: Term) -> Expr | None:
+        """f(i, j) = f(j, i) for a function whose argument is symmetric, in the order by which the term comes first."""
+        if not self.reduces:
+            return None
+        before = repr(canonical(t)[0])
+        for n, (k, at) in enumerate(t.entries):
+            if len(at) != 2 or at[0] == at[1] or not self._is_symmetric(k):
+                continue
+            kept, back = self._without(t, n), at[::-1]
+            if repr(canonical(kept._replace(entries=(*kept.entries, (k, back))))[0]) >= before:
+                continue
+            node = self.by_number[k]
+            slots, turned = node.slots, node.slots[::-1]
+            proof = self.proof(node.argument, instance(slots, turned, expanded(node.argument)))
+            equation = self.step(
+                f"SameEntries {k} {rocq_indices(slots)} {k} {rocq_indices(turned)} {self.shown(proof)}",
+                ("e", k, slots),
+                ("e", k, turned),
+            )
+            return self._renamed_use(t, equation, slots, at, kept)
+        return None
+
+    def _use_diagonal(self, t: Term) -> Expr | None:
+        """f(i, i) as the function of the argument there."""
+        if not self.reduces:
+            return None
+        for n, (k, at) in enumerate(t.entries):
+            node = self.by_number.get(k)
+            if node is None or node.head[0] not in ENTRYWISE or len(set(at)) == len(at):
+                continue
+            own = tuple(dict.fromkeys(at))
+            slots = {w: (number_, w[1]) for number_, w in enumerate(own)}
+            there = tuple(slots[w] for w in at)
+            argument = place(lambda w, s=slots: s.get(w, w), 0, self._argument_at(k, at))  # type: ignore[misc]
+            other = self.aligned(node.head, argument)
+            ends = self.by_number[other].slots
+            proof = self.proof(instance(node.slots, there, expanded(node.argument)), self.by_number[other].argument)
+            equation = self.step(
+                f"SameEntries {k} {rocq_indices(there)} {other} {rocq_indices(ends)} {self.shown(proof)}",
+                ("e", k, there),
+                ("e", other, ends),
+            )
+            return self._renamed_use(t, equation, list(slots.values()), own, self._without(t, n))
+        return None
+
+    def _is_symmetric(self, k: int) -> bool:
+        node = self.by_number.get(k)
+        if node is None or node.head[0] not in ENTRYWISE or len(node.slots) != 2:
+            return False
+        if k not in self.symmetric:
+            argument = expanded(node.argument)
+            alike = node.slots[0][1] == node.slots[1][1]
+            self.symmetric[k] = alike and self._form(argument) == self._form(
+                instance(node.slots, node.slots[::-1], argument)
+            )
+        return self.symmetric[k]
+
+    def _values_of(self, size: int, position: int) -> tuple[int, Proof] | None:
+        """How many values an index has, which are more than a position, and the proof; of position 0 nothing has to be shown."""
+        if position == 0:
+            return 1, Proof([], [], [])
+        name = next(name for name, number_ in self.sizes.items() if number_ == size)
+        value = self.certificate["sizes"][name]
+        if value is None or value[0] != "q" or value[2] != 1 or value[1] <= position:
+            return None
+        return value[1], self.proof(("p", ("l", size), 1, 1), number(value[1]))
 
     def _use_size(self, t: Term) -> Expr | None:
         """A size that is declared as a value."""

@@ -16,10 +16,10 @@ from tests import claims_that_fail as toy
 from verify.arithmetics import is_tensor, precision
 from verify.checks import attack_on, checks_of
 from verify.checks.ascent import ascents
-from verify.checks.bounds import KEPT, RESERVE, BoundAttack, Hall, _largest
 from verify.checks.decisions import PRECISIONS, Decision, Place
 from verify.checks.equality import EqualityAttack, _described, _in_units, _mismatch, _object_residual
 from verify.checks.foresight import Ahead
+from verify.checks.inequality import KEPT, RESERVE, BoundAttack, Hall, _largest
 from verify.checks.record import ERROR, UPHELD, VIOLATED, Record
 from verify.checks.search import Tally, Violated
 from verify.checks.settings import EFFORTS, Settings, settings_for

@@ -41,6 +41,8 @@ def test_differences_are_named(changed: dict[str, Any], named: list[str]) -> Non
 
 def test_the_command_runs_all_again_and_names_what_differs(tmp_path: Path) -> None:
     write_claim(tmp_path / "demo_claims", "sound")
+    nothing = verify(tmp_path, "audit", "--effort", "quick", "--jobs", "1")
+    assert nothing.returncode == 2 and "claims with evidence about this code" in nothing.stderr
     assert verify(tmp_path, "run", "--effort", "quick", "--jobs", "1").returncode == 0
     same = verify(tmp_path, "audit", "--effort", "quick", "--jobs", "1")
     assert same.returncode == 0 and "0 of 4 checks found something else" in same.stdout and "[4/4]" in same.stderr

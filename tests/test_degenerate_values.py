@@ -20,8 +20,8 @@ from tests import claims_that_fail as toy
 from verify.arithmetics import is_tensor
 from verify.checks import bound_proofs, checks_of
 from verify.checks.ascent import ascents
-from verify.checks.bounds import BEYOND, BoundAttack, Scores
 from verify.checks.equality import _relative
+from verify.checks.inequality import BEYOND, BoundAttack, Scores
 from verify.checks.limits import _mean_p
 from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import EFFORTS, Settings, settings_for

@@ -14,7 +14,7 @@ import verify
 from verify.cli import main
 from verify.gate.checking import gate
 from verify.gate.expected import Expected
-from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE, Finding, SubjectReport
+from verify.gate.findings import BROKEN, LEFT_OUT, SATISFIED, UNCHECKABLE, UNREACHED, Finding, SubjectReport
 from verify.vocabulary import InputError
 
 LAYERS = "import torch\ndef softmax(T):\n    return torch.softmax(T, -1)\ndef wrong(T):\n    return 2 * torch.softmax(T, -1)\n"
@@ -68,6 +68,9 @@ def finding(check: str, status: str) -> Finding:
         ([finding("a", SATISFIED)], [("s", "a")], "broken"),
         ([finding("a", BROKEN), finding("b", UNCHECKABLE)], [("s", "a")], "undecided"),
         ([finding("a", UNCHECKABLE)], [("s", "a")], "undecided"),
+        ([finding("a", LEFT_OUT)], [("s", "a")], "undecided"),
+        ([finding("a", UNREACHED)], [("s", "b")], "undecided"),
+        ([], [("s", "a")], "undecided"),
         ([finding("a", SATISFIED)], [("other", "a")], "ok"),
         ([finding("a", BROKEN)], [], "broken"),
     ],

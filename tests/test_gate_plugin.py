@@ -102,6 +102,20 @@ def test_implementations_named_in_the_table_and_on_the_command_line(fresh):
     result.stdout.fnmatch_lines(["FAILED subjects::hessian.attention::hessian.jacobian-key-float64*"])
 
 
+def test_a_run_in_which_nothing_was_decided_fails(fresh):
+    """Derivatives cannot be asked of what leaves torch; its values can."""
+    fresh.makepyfile(cut="import torch\n\ndef softmax(T):\n    return torch.softmax(T.detach(), -1)\n")
+    fresh.makepyfile("def test_one():\n    pass\n")
+    option = ("--subject", "hessian.softmax=cut:softmax", "-k")
+    nothing = run_pytest(fresh, *option, "first-derivatives-float64")
+    nothing.assert_outcomes(skipped=1, deselected=nothing.parseoutcomes()["deselected"])
+    assert nothing.ret == pytest.ExitCode.TESTS_FAILED
+    nothing.stdout.fnmatch_lines(["*nothing was decided about hessian.softmax; all of its checks were skipped*"])
+    something = run_pytest(fresh, *option, "first-derivatives-float64 or definition-float64")
+    assert something.parseoutcomes()["passed"] == 1 and something.ret == pytest.ExitCode.OK
+    assert "nothing was decided" not in something.stdout.str()
+
+
 @pytest.mark.long("a worker of pytest-xdist imports torch")
 def test_a_wrong_option_is_a_usage_error(fresh):
     fresh.makepyfile("def test_one():\n    pass\n")

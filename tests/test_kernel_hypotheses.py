@@ -6,13 +6,14 @@ import copy
 import itertools
 import json
 import re
+import sys
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
-import sympy
 
 from tests.kernel_points import Point
 from verify.checks.certified import kept_of
@@ -20,6 +21,10 @@ from verify.checks.operands import admitted_sizes
 from verify.checks.spots import _random_point
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.registry import load
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "rocq"))
+
+from conditions import is_structure, of_structure
 
 REGISTRY = load("theorems")
 
@@ -32,20 +37,6 @@ def assuming() -> dict[str, dict[str, Any]]:
 
 
 CERTIFICATES = assuming()
-
-
-def of_structure(name: str, sizes: list[int], scalars: dict[str, Any]) -> np.ndarray:
-    """G(whole, first, rest), S(whole, count, start) and L(rows, columns, shift) as docs/certificates.md has them."""
-    found = np.zeros(sizes)
-    if len(sizes) == 3:
-        for p, q in itertools.product(range(sizes[1]), range(sizes[2])):
-            found[p * sizes[2] + q, p, q] = 1
-        return found
-    last = int(sympy.sympify(name.removesuffix(")").rsplit(", ", 1)[1]).subs(scalars))
-    if name.startswith("L("):
-        return np.tri(*sizes, last)
-    assert name.startswith("S(")
-    return np.eye(sizes[0])[:, last : last + sizes[1]]
 
 
 def point_of(claim: Claim, made: dict[str, Any], chosen: dict[str, int], seed: int) -> Point | None:
@@ -64,7 +55,7 @@ def point_of(claim: Claim, made: dict[str, Any], chosen: dict[str, int], seed: i
         if name in iterates:
             continue
         shape = [sizes[size] for size in item["sizes"]]
-        if re.match(r"\w+\(", name):
+        if is_structure(name):
             array = of_structure(name, shape, scalars)
         elif not shape and name in scalars:
             array = np.array(scalars[name])

@@ -20,10 +20,10 @@ from verify.arithmetics.norms import (
     rules,
     singular_polynomials,
 )
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, mean_exponential, norm, smallest
 from verify.arithmetics.norms.derivation_search import DerivationSearch
 from verify.arithmetics.norms.derivations import bounded_in
 from verify.arithmetics.norms.float_values import Values
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, mean_exponential, norm, smallest
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import Node, World, derivation, world
 from verify.matrix import (

@@ -11,10 +11,10 @@ import sympy
 import verify.arithmetics.norms  # noqa: F401  (every module of rules has said what they are)
 from tests.declared_rules import stated_in
 from verify.arithmetics.norms import derivation, gram_matrices, input_matrix, nodes, smallest
+from verify.arithmetics.norms.atoms import FROBENIUS, SMALLEST, SPECTRAL, norm
+from verify.arithmetics.norms.atoms import smallest as smallest_value
 from verify.arithmetics.norms.derivations import prove_bound
 from verify.arithmetics.norms.float_values import Values
-from verify.arithmetics.norms.quantities import FROBENIUS, SMALLEST, SPECTRAL, norm
-from verify.arithmetics.norms.quantities import smallest as smallest_value
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.smallest import largest_gap, largest_range, lower_candidates
 from verify.arithmetics.norms.world import world

@@ -12,10 +12,10 @@ import torch
 
 from tests.declared_rules import stated_in
 from verify.arithmetics.norms import Bounded, gaps, input_matrix, nodes, rules
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, norm
 from verify.arithmetics.norms.bounded import total_of
 from verify.arithmetics.norms.derivation_search import replaceable
 from verify.arithmetics.norms.float_values import Values
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, norm
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import World, derivation, world
 from verify.checks.bound_proofs import prove_bound_claim

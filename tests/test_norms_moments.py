@@ -9,10 +9,10 @@ import pytest
 import sympy
 
 from verify.arithmetics.closed_forms import _known, closed_form
-from verify.arithmetics.norms import derivation_search, input_matrix, moments, nodes, quantities, rules
+from verify.arithmetics.norms import atoms, derivation_search, input_matrix, moments, nodes, rules
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, norm
 from verify.arithmetics.norms.derivation_search import DerivationSearch
 from verify.arithmetics.norms.float_values import Values
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, norm
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import derivation, world
 from verify.matrix import absolute, diag, frobenius_norm, hadamard, relu, softmax, step, summed, total
@@ -165,8 +165,8 @@ def test_sums_over_rows_are_bounded_by_the_norm_of_the_matrix(k: int) -> None:
 @pytest.mark.parametrize("planted", ["Cauchy-Schwarz", "squares"])
 def test_planted_bounds_of_sums_over_rows_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if planted == "squares":
-        right = quantities._square_of_rows
-        monkeypatch.setattr(quantities, "_square_of_rows", lambda *args: (right(*args) or 0) / 2 or None)
+        right = atoms._square_of_rows
+        monkeypatch.setattr(atoms, "_square_of_rows", lambda *args: (right(*args) or 0) / 2 or None)
     else:
         monkeypatch.setattr(derivation_search.sympy, "sqrt", lambda size: sympy.Integer(1))
     with pytest.raises(AssertionError):

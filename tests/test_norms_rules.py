@@ -26,11 +26,11 @@ from verify.arithmetics.norms import (
     smallest,
 )
 from verify.arithmetics.norms.assumed import consequences, follows
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, largest, norm
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.derivation_search import DerivationSearch
 from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.monomials import expanded
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, largest, norm
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.text import atom_text
 from verify.arithmetics.norms.world import World, derivation, world

@@ -10,7 +10,7 @@ import pytest
 
 from tests import claims_that_fail as toy
 from verify.checks import checks_of
-from verify.checks.bounds import RISES, Hall
+from verify.checks.inequality import RISES, Hall
 from verify.checks.laws import KEPT
 from verify.checks.record import Record
 from verify.checks.settings import settings_for

@@ -8,9 +8,9 @@ import math
 import pytest
 
 from tests import claims_that_fail as toy
-from verify.checks import bounds, equality
-from verify.checks.bounds import BoundAttack
+from verify.checks import equality, inequality
 from verify.checks.equality import EqualityAttack
+from verify.checks.inequality import BoundAttack
 from verify.checks.record import UPHELD, Record
 from verify.checks.search import Tally, enough, one_of_each_domain
 from verify.checks.settings import Settings, settings_for
@@ -22,7 +22,7 @@ REPEATED = dataclasses.replace(settings_for("ci"), code=CODE)
 
 
 def attacked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Record:
-    monkeypatch.setattr(bounds, "witnesses_of", lambda *_: Witnesses(code=CODE))
+    monkeypatch.setattr(inequality, "witnesses_of", lambda *_: Witnesses(code=CODE))
     return BoundAttack(toy.TRUE_BOUND.relation).attacked(toy.TRUE_BOUND, settings)
 
 

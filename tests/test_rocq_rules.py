@@ -422,6 +422,84 @@ STEPS = {
             "of another": {"table": {10: one("Exp"), 11: one("Step", f"(Mul {n(2)} {X})")}},
         },
     ),
+    "StepOne": Identity(
+        "(StepOne 10)",
+        e(10, S),
+        n(1),
+        {9: one("Exp"), 10: one("Step", f"(Add {n(2)} {e(9, S)})")},
+        wrong={
+            "of unknown sign": {"table": {10: one("Step")}},
+            "only not 0": {"table": {10: one("Step")}, "given": ("IsNonzero 10",)},
+            "another is positive": {"table": {10: one("Step")}, "given": ("IsPositive 11",)},
+            "0": {"table": {10: one("Step", n(0))}},
+            "negative": {"table": {9: one("Exp"), 10: one("Step", f"(Mul {n(-1)} {e(9, S)})")}},
+            "another function": {"table": {9: one("Exp"), 10: one("Exp", e(9, S))}},
+        },
+    ),
+    "StepZero": Identity(
+        f"(StepZero 10 {n(2)} {OK})",
+        e(10, S),
+        n(0),
+        {10: one("Step", n(-2))},
+        wrong={
+            "positive": {"step": f"(StepZero 10 {n(-2)} {OK})", "table": {10: one("Step", n(2))}},
+            "of unknown sign": {"step": f"(StepZero 10 {X} {OK})", "table": {10: one("Step", f"(Mul {n(-1)} {X})")}},
+            "another number": {"table": {10: one("Step", n(-1))}},
+            "another function": {"table": {10: one("Exp", n(-2))}},
+            "1": {"right": n(1)},
+        },
+        is_zero=True,
+    ),
+    "PowerZero": Identity(
+        "(PowerZero 10)",
+        e(10, S),
+        n(1),
+        {10: one("Raised (0%Z, 1%positive)")},
+        wrong={
+            "the power 1": {"table": {10: one("Raised (1%Z, 1%positive)")}},
+            "not as a whole number": {"table": {10: one("Raised (0%Z, 2%positive)")}},
+            "another function": {"table": {10: one("Exp")}},
+        },
+    ),
+    "UnitSquare": Identity(
+        "(UnitSquare 10)",
+        f"(Mul {e(10, S)} {e(10, S)})",
+        e(10, S),
+        {10: one("Unit 1", n(0))},
+        wrong={
+            "another function": {"table": {10: one("Exp", n(0))}},
+            "at another index": {"left": f"(Mul {e(10, S)} {e(10, U)})"},
+        },
+    ),
+    "UnitsApart": Identity(
+        "(UnitsApart 10 11)",
+        f"(Mul {e(10, S)} {e(11, S)})",
+        n(0),
+        {10: one("Unit 0", n(0)), 11: one("Unit 1", n(0))},
+        wrong={
+            "the same position": {"table": {10: one("Unit 1", n(0)), 11: one("Unit 1", n(0))}},
+            "another function": {"table": {10: one("Unit 0", n(0)), 11: one("Exp", n(0))}},
+            "at another index": {"left": f"(Mul {e(10, S)} {e(11, U)})"},
+            "of another index": {
+                "left": f"(Mul {e(10, S)} {e(11, U)})",
+                "table": {10: one("Unit 0", n(0)), 11: one("Unit 1", n(0), (U,))},
+            },
+            "1": {"right": n(1)},
+        },
+        is_zero=True,
+    ),
+    "UnitSum": Identity(
+        f"(UnitSum 10 1%positive {OK})",
+        f"(Sum {S} {e(10, S)})",
+        n(1),
+        {10: one("Unit 0", n(0))},
+        wrong={
+            "a position beyond": {"table": {10: one("Unit 1", n(0))}},
+            "a size that is not known": {"step": f"(UnitSum 10 2%positive {OK})", "table": {10: one("Unit 1", n(0))}},
+            "another function": {"table": {10: one("Softmax 1", n(0))}},
+            "of two indices": {"table": {10: one("Unit 0", n(0), (S, U))}},
+        },
+    ),
 }
 
 

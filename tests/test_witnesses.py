@@ -192,6 +192,6 @@ def test_where_assumptions_are_rarely_met_balls_look_at_the_tightest_inputs(monk
     claim, settings = load()["skipless.a4.3-conclusion-share"], settings_for("quick", 7)
     (enclosed,) = (check for check in checks_of(claim, settings) if check.name == "enclosed")
     assert run_check(claim, enclosed, settings).outcome == UPHELD
-    monkeypatch.setattr("verify.checks.bounds.witnesses_of", lambda *given: Witnesses())
+    monkeypatch.setattr("verify.checks.inequality.witnesses_of", lambda *given: Witnesses())
     record = run_check(claim, enclosed, settings)
     assert record.outcome == VIOLATED and record.message == "no example satisfied the assumptions"

@@ -38,10 +38,10 @@ from tests.negative_cases.derivations import (
     weights,
 )
 from verify.arithmetics.norms import input_matrix, nodes
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, mean_exponential
 from verify.arithmetics.norms.bounded import total_of
 from verify.arithmetics.norms.derivations import derived
 from verify.arithmetics.norms.gaps import covariance_of, own_place, variances
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, mean_exponential
 from verify.arithmetics.norms.world import world
 from verify.arithmetics.tracing import value_of
 from verify.matrix import (
@@ -217,7 +217,7 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda G: least(G) + 1, lambda G, n: least(G + eye(n))),
         Unproved(lambda G: least(G @ G.T) - 1, lambda G, n: least(G @ G.T - 2 * eye(n)) - 2),
         Unproved(lambda G, n: least(eye(n) - G @ G.T), lambda G: 1 - least(G @ G.T)),
-        Unproved(lambda G, n: least(G @ G + eye(n)), lambda G: least(G @ G) + 1),
+        Unproved(lambda G: least(G @ G) + 1, lambda G, n: least(G @ G + eye(n))),
         Unproved(lambda G, n, w: least(G @ G.T * w + eye(n)), lambda G, w: w * least(G @ G.T) + 1),
     ),
     "rows of a given length": (

@@ -9,9 +9,9 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import Bounded, derivation, input_matrix, nodes, rules
+from verify.arithmetics.norms.atoms import LARGEST, SPECTRAL, entry, largest_over, norm
 from verify.arithmetics.norms.derivation_search import DerivationSearch
 from verify.arithmetics.norms.derivations import prove_bound
-from verify.arithmetics.norms.quantities import LARGEST, SPECTRAL, entry, largest_over, norm
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.smallest import is_range, largest_gap, largest_range
 from verify.arithmetics.norms.world import Index, world

@@ -158,6 +158,7 @@ def window_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, w: int) -> Any:
 
 extreme_domains(WINDOW)
 WINDOW.long("a wide window", sizes=lambda length: {"w": 3 * length // 4})
+WINDOW.long("a window wider than the sequence", sizes=lambda length: {"w": length + 1})
 
 
 def _of_window(change: Callable[[int], int]) -> Callable[..., Any]:

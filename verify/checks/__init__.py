@@ -1,6 +1,6 @@
 """Checks: how each relation is attacked.
 
-equality, bounds, limits, laws, growth   the attacks on relations, one module each
+equality, inequality, limits, laws, growth   the attacks on relations, one module each
 counterexamples                          declared ones, certified
 proofs, bound_proofs, fixed_sizes        identities and bounds proved for all sizes, identities at given ones
 evaluation, units, satisfied             a claim's functions at inputs, rounding units, assumptions tested
@@ -15,10 +15,10 @@ independence                             whether an oracle shares code with its 
 from typing import Any
 
 from verify.checks.attack import Attack, Check
-from verify.checks.bounds import BoundAttack
 from verify.checks.counterexamples import certify
 from verify.checks.equality import EqualityAttack, StructureAttack
 from verify.checks.growth import GrowthAttack
+from verify.checks.inequality import BoundAttack
 from verify.checks.invariants import JUDGED, nothing_unstated
 from verify.checks.laws import LawAttack
 from verify.checks.limits import LimitAttack

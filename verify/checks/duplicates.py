@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -48,27 +49,39 @@ def says_the_same(one: Claim, other: Claim, settings: Settings) -> bool:
 
 
 class _Sampled:
-    """A claim with some of its inputs, and the values of its sides there, each made when it is first needed."""
+    """A claim with some of its inputs, and what its sides give and do there, each found out when it is first needed."""
 
     def __init__(self, claim: Claim, settings: Settings) -> None:
-        self.claim = claim
-        self.names = {name for side in compared_sides(claim) for name in parameter_names(side)}
-        self._made: list[tuple[Mapping[str, Any], list[Any]]] = []
+        self.claim, self.sides = claim, compared_sides(claim)
+        self.names = {name for side in self.sides for name in parameter_names(side)}
+        self._made: list[_Point] = []
         self._inputs = islice((inputs for inputs, _ in points_of(claim, settings)), TRIED)
 
-    def points(self) -> Iterator[tuple[Mapping[str, Any], list[Any]]]:
-        """Inputs, with what each side gives there."""
+    def points(self) -> Iterator[_Point]:
+        """Inputs, with the values of the sides there."""
         yield from self._made
         for inputs in self._inputs:
-            self._made.append((inputs, list(_computed(self.claim, inputs))))
+            self._made.append(_Point(self, inputs))
             yield self._made[-1]
 
+    def values(self, inputs: Mapping[str, Any]) -> list[np.ndarray | None]:
+        """The value of each side."""
+        return [values_at(self.claim, side, inputs) for side in self.sides]
 
-def _computed(claim: Claim, inputs: Mapping[str, Any]) -> Iterator[tuple[np.ndarray | None, list[Any]]]:
-    """Per side its value, and for an identity the operations that it does."""
-    for side in compared_sides(claim):
-        value, operations = noted(claim, side, inputs)
-        yield value, operations if isinstance(claim.relation, Equal) else []
+    def operations(self, inputs: Mapping[str, Any]) -> list[list[Any]]:
+        """The operations that each side does."""
+        return [noted(self.claim, side, inputs)[1] for side in self.sides]
+
+
+class _Point:
+    """Inputs of a claim, and what its sides give and do there."""
+
+    def __init__(self, of: _Sampled, inputs: Mapping[str, Any]) -> None:
+        self.inputs, self.values, self._of = inputs, of.values(inputs), of
+
+    @cached_property
+    def operations(self) -> list[list[Any]]:
+        return self._of.operations(self.inputs)
 
 
 def _same(one: _Sampled, other: _Sampled) -> bool:
@@ -76,19 +89,23 @@ def _same(one: _Sampled, other: _Sampled) -> bool:
         return False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a claim may meet shapes here that it never draws
-        return _agree(one, other.claim) and _agree(other, one.claim)
+        return _agree(one, other) and _agree(other, one)
 
 
-def _agree(at: _Sampled, other: Claim) -> bool:
+def _agree(at: _Sampled, other: _Sampled) -> bool:
     """Whether `other` is met, and its sides are those of the claim, at the claim's own inputs."""
     decided = 0
-    for inputs, own in at.points():
-        if any(value is None or not np.any(np.abs(value) > NEAR) for value, _ in own):
+    for point in at.points():
+        own = [value for value in point.values if value is not None and np.any(np.abs(value) > NEAR)]
+        if len(own) < len(point.values):
             continue
-        for (value, done), (theirs, did) in zip(own, _computed(other, inputs), strict=True):
-            if theirs is None or done != did or not _equal(value, theirs):
-                return False
-        if not _met(other, inputs):
+        theirs = other.values(point.inputs)
+        if not all(value is not None and _equal(mine, value) for mine, value in zip(own, theirs, strict=True)):
+            return False
+        # few claims have the values of another, and to note what is done takes longer than to do it
+        if isinstance(at.claim.relation, Equal) and point.operations != other.operations(point.inputs):
+            return False
+        if not _met(other.claim, point.inputs):
             return False
         decided += 1
     return decided >= DECIDED

@@ -178,10 +178,13 @@ def _same(claim: Claim, points: _Points) -> str | None:
     decided, seen = 0, set()
     for pair in points:
         for inputs in pair:
-            (left, one), (right, other) = (noted(claim, side, inputs) for side in compared_sides(claim))
+            left, right = (values_at(claim, side, inputs) for side in compared_sides(claim))
             if left is None or right is None:
                 continue
-            if one != other or len(one) < FEW or left.size != right.size or not np.array_equal(left, right):
+            if left.size != right.size or not np.array_equal(left, right):
+                return None
+            one, other = (noted(claim, side, inputs)[1] for side in compared_sides(claim))
+            if one != other or len(one) < FEW:
                 return None
             decided += 1
             seen.add(float(left.sum()))
@@ -236,7 +239,10 @@ def _of_anything(claim: Claim, points: _Points) -> str | None:
             calls: list[str] = []
             with _replaced(claim, about, *SIZES[k % len(SIZES)], positive, calls):
                 try:
-                    off = excess(claim, inputs) if _something(claim, inputs) else None
+                    off = excess(claim, inputs)
+                    # sides that differ are not both 0; the defect of a structure may be another number at 0
+                    differ = off is not None and off > CLEAR and not isinstance(claim.relation, HasStructure)
+                    off = off if differ or _something(claim, inputs) else None
                 except Exception:  # what is no tensor is not replaced, and of a value nothing may be computable
                     continue
             if off is None or not calls:

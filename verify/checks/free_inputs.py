@@ -6,6 +6,7 @@ there to inputs that meet the conditions (`met`).
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -48,9 +49,14 @@ def annotated_shapes(claim: Claim) -> dict[str, Shape]:
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotations of a function; none where they cannot be read."""
     try:
-        return inspect.get_annotations(function, eval_str=True)
+        return _read(function)
     except (NameError, TypeError):  # of a callable object, or of names known to a type checker alone
         return {}
+
+
+@functools.cache
+def _read(function: Callable[..., Any]) -> dict[str, Any]:
+    return inspect.get_annotations(function, eval_str=True)
 
 
 def masks_of(claim: Claim) -> set[str]:

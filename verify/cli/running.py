@@ -132,6 +132,9 @@ def _audit(options: argparse.Namespace) -> int:
     settings = settings_for(options.effort)
     records, _ = read(options.evidence)
     kept = kept_evidence(chosen, records, settings)
+    if not kept:  # of which an audit would find nothing wrong
+        named = repr(" ".join(options.claims))
+        raise InputError("claims", f"claims with evidence about this code at effort {settings.effort.name}", named)
     seconds = {task: record.duration for task, record in kept.items()}
     tasks = [task for task in tasks_of(chosen, settings, seconds) if task in kept]
     recorder = EvidenceWriter(options.evidence)

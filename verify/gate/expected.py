@@ -43,7 +43,8 @@ class Expected:
     def judge(self, report: SubjectReport) -> tuple[str, list[str]]:
         """What a report comes to, and what there is to say.
 
-        Broken checks that are all expected are no failure; one that was expected to break and is satisfied is one.
+        Broken checks that are all expected are no failure; one that was expected to break and is satisfied is one.  Where no
+        check was decided the report is undecided, whatever was expected.
         """
         globs = [check for subject, check in self.pairs if fnmatch.fnmatchcase(report.subject, subject)]
         if not globs:
@@ -64,4 +65,5 @@ class Expected:
         left = [check for check in report.broken if not any(fnmatch.fnmatchcase(check, glob) for glob in globs)]
         if unexpected or left or report.missing:
             return NOT_OK, told
-        return UNDECIDED if report.open else OK, told
+        decided = report.with_status(SATISFIED) or report.broken
+        return UNDECIDED if report.open or not decided else OK, told

@@ -3,7 +3,8 @@
     pytest --subject hessian.attention=mylib.layers:attention
     pytest --subjects                 those of [tool.verify.subjects] in pyproject.toml
 
-Without either option the plugin collects nothing and prints nothing.
+Without either option the plugin collects nothing and prints nothing.  A run in which every check of an implementation was
+skipped fails: nothing was decided about it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,43 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--subjects", action="store_true", help="check the implementations in [tool.verify.subjects] of pyproject.toml"
     )
+
+
+#: How the names of these items begin.
+NODES = "subjects::"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.subject or config.option.subjects:
+        config.pluginmanager.register(_Decided(), "theorem-subjects")
+
+
+class _Decided:
+    """Reads in the reports of all workers whether anything was decided about each implementation."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, bool] = {}
+
+    @property
+    def open(self) -> list[str]:
+        return [name for name, is_decided in self.by_name.items() if not is_decided]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.nodeid.startswith(NODES) and (report.when == "call" or report.outcome != "passed"):
+            name = report.nodeid.removeprefix(NODES).partition("::")[0]
+            is_decided = report.outcome != "skipped" or hasattr(report, "wasxfail")
+            self.by_name[name] = self.by_name.get(name, False) or is_decided
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self.open and exitstatus == pytest.ExitCode.OK and not hasattr(session.config, "workerinput"):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        for name in self.open:
+            terminalreporter.line(
+                f"subjects: nothing was decided about {name}; all of its checks were skipped", red=True
+            )
 
 
 class SubjectNode(pytest.Collector):
@@ -93,11 +131,11 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
         several = Counter(subject for subject, _ in entries)
         for subject, entry in entries:
             name = f"{subject}[{entry['implementation']}]" if several[subject] > 1 else subject
-            node: SubjectNode = SubjectNode.from_parent(session, name=name, nodeid=f"subjects::{name}")
+            node: SubjectNode = SubjectNode.from_parent(session, name=name, nodeid=f"{NODES}{name}")
             with importable(config.rootpath):
                 node.made = gate(subject, **entry)
             items.extend(node.collect())
     except (InputError, RegistryError) as problem:
         if not hasattr(config, "workerinput"):
             raise pytest.UsageError(str(problem)) from None
-        items[:] = [WrongUsage.from_parent(session, name="usage", nodeid="subjects::usage", why=str(problem))]
+        items[:] = [WrongUsage.from_parent(session, name="usage", nodeid=f"{NODES}usage", why=str(problem))]

@@ -7,6 +7,8 @@ for float32, so every arithmetic sees exactly the same numbers.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -192,7 +194,7 @@ def draws(claim: Claim) -> SearchStrategy[Draw]:
     return draws_among(*choices_of(claim))
 
 
-def choices_of(claim: Claim) -> tuple[list[Sizes], list[str]]:
+def choices_of(claim: Claim) -> tuple[Sequence[Sizes], Sequence[str]]:
     """The sizes and the domains among which Hypothesis chooses: all that the claim admits, distinct sizes three times."""
     return _admissible_sizes(claim), applicable_domains(claim)
 
@@ -214,19 +216,24 @@ def draws_among(among_sizes: Sequence[Sizes], among_domains: Sequence[str]) -> S
     return one()
 
 
-def _admissible_sizes(claim: Claim) -> list[Sizes]:
+def _admissible_sizes(claim: Claim) -> tuple[Sizes, ...]:
     """All size assignments that the claim admits, smallest first, those with distinct values listed three times."""
-    import itertools
-
-    names = list(claim.sizes)
-    ranges = [range(low, high + 1) for low, high in claim.sizes.values()]
-    every = [dict(zip(names, values, strict=True)) for values in itertools.product(*ranges)]
-    allowed = [sizes for sizes in every if claim.where(sizes)]
-    if not allowed:
+    found = _assignments(tuple(claim.sizes.items()), claim.where)
+    if not found:
         raise RegistryError(f"{claim.id}: no sizes in {dict(claim.sizes)} satisfy its condition")
-    allowed.sort(key=lambda sizes: sum(sizes.values()))
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _assignments(
+    ranges: tuple[tuple[str, tuple[int, int]], ...], where: Callable[[Mapping[str, int]], bool]
+) -> tuple[Sizes, ...]:
+    names = [name for name, _ in ranges]
+    spans = [range(low, high + 1) for _, (low, high) in ranges]
+    every = [dict(zip(names, values, strict=True)) for values in itertools.product(*spans)]
+    allowed = sorted((sizes for sizes in every if where(sizes)), key=lambda sizes: sum(sizes.values()))
     weighted = [sizes for sizes in allowed for _ in range(3 if len(set(sizes.values())) == len(sizes) else 1)]
-    return [tuple(sizes.items()) for sizes in weighted]
+    return tuple(tuple(sizes.items()) for sizes in weighted)
 
 
 def systematic(claim: Claim, count: int, seed: int, domain: str | None = None) -> list[Draw]:

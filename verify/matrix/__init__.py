@@ -5,16 +5,6 @@ that does not exist in an arithmetic raises `verify.vocabulary.ArithmeticUnsuppo
 """
 
 from verify.arithmetics import absolute, cos, exp, log, maximum, rational, relu, sin, sqrt, step, total, vanishes
-from verify.matrix.functions import (
-    centred,
-    expm,
-    layer_norm,
-    masked_softmax,
-    normalize_rows,
-    row_norms,
-    row_sums,
-    softmax,
-)
 from verify.matrix.indexing import (
     added,
     each,
@@ -43,6 +33,16 @@ from verify.matrix.layout import (
     vec_c,
     vec_r,
     zeros,
+)
+from verify.matrix.matrix_functions import (
+    centred,
+    expm,
+    layer_norm,
+    masked_softmax,
+    normalize_rows,
+    row_norms,
+    row_sums,
+    softmax,
 )
 from verify.matrix.products import (
     block_diag,

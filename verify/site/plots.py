@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from verify.checks.bounds import BEYOND
 from verify.checks.equality import ROUNDING_LIMIT
+from verify.checks.inequality import BEYOND
 from verify.checks.record import SEPARATION, Record
 from verify.report.sides import Violation, violation
 from verify.site.chart import Axis, Chart

@@ -184,11 +184,17 @@ def _parsed(function: Function, part: str) -> tuple[ast.expr, ast.expr]:
     return old, new
 
 
+@functools.cache
+def _source(function: Function) -> str:
+    """The text of a function, which has to be looked for in that of its module; several variants are made of one."""
+    return textwrap.dedent(inspect.getsource(function))
+
+
 def _definition(function: Function) -> ast.FunctionDef:
     """The syntax tree of a function, bare of decorators, annotations and docstring."""
     if function.__code__.co_freevars:
         raise RegistryError(f"{function.__qualname__}: replacements are made in functions of a module, not in closures")
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    tree = ast.parse(_source(function)).body[0]
     assert isinstance(tree, ast.FunctionDef)
     tree.decorator_list, tree.returns = [], None
     arguments = tree.args

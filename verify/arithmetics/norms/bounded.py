@@ -11,8 +11,8 @@ from verify.arithmetics.conditions import rely_on_at_least, rely_on_whole
 from verify.arithmetics.constants import Constant, Surd
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.atoms import FROBENIUS, entry, norm
 from verify.arithmetics.norms.chain_rule import with_projection
-from verify.arithmetics.norms.quantities import FROBENIUS, entry, norm
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.text import node_text
 from verify.arithmetics.norms.world import Index, Next, Node, world

@@ -13,11 +13,7 @@ from verify.arithmetics.closed_forms import closed_form_of
 from verify.arithmetics.conditions import rely_on_whole
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.bounded import Bounded, BoundedFamily, is_scalar, lifted, scalar, within  # fmt: skip
-from verify.arithmetics.norms.differentials import depends, differential
-from verify.arithmetics.norms.entries import COLUMN_SUM, sums_norm
-from verify.arithmetics.norms.nodes import ONE, ZERO
-from verify.arithmetics.norms.quantities import (
+from verify.arithmetics.norms.atoms import (
     FROBENIUS,
     LARGEST,
     SPECTRAL,
@@ -28,6 +24,10 @@ from verify.arithmetics.norms.quantities import (
     norm,
     sum_over,
 )  # fmt: skip
+from verify.arithmetics.norms.bounded import Bounded, BoundedFamily, is_scalar, lifted, scalar, within  # fmt: skip
+from verify.arithmetics.norms.differentials import depends, differential
+from verify.arithmetics.norms.entries import COLUMN_SUM, sums_norm
+from verify.arithmetics.norms.nodes import ONE, ZERO
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.singular_polynomials import Shifts, Spectrum
 from verify.arithmetics.norms.text import node_text

@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.quantities import FROBENIUS, SPECTRAL, norm
+from verify.arithmetics.norms.atoms import FROBENIUS, SPECTRAL, norm
 from verify.arithmetics.norms.world import Index, Node, World, world
 
 

@@ -11,11 +11,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.deciding import at_most
-from verify.arithmetics.norms.entries import speaks_of_sums
-from verify.arithmetics.norms.monomials import difference, expanded, has_no_negative_term
-from verify.arithmetics.norms.monotone import grows_with
-from verify.arithmetics.norms.quantities import (
+from verify.arithmetics.norms.atoms import (
     FROBENIUS,
     MEAN_EXPONENTIAL,
     NORMS,
@@ -25,6 +21,10 @@ from verify.arithmetics.norms.quantities import (
     row_of,
     sum_over,
 )  # fmt: skip
+from verify.arithmetics.norms.deciding import at_most
+from verify.arithmetics.norms.entries import speaks_of_sums
+from verify.arithmetics.norms.monomials import difference, expanded, has_no_negative_term
+from verify.arithmetics.norms.monotone import grows_with
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
 from verify.arithmetics.norms.world import Index, Node, world

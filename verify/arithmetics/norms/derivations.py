@@ -14,6 +14,7 @@ import sympy
 from verify.arithmetics.conditions import Condition, recording_conditions
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import consequences, follows
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm, sum_over
 from verify.arithmetics.norms.bounded import Bounded, is_scalar
 from verify.arithmetics.norms.bounded_forms import entries_of
 from verify.arithmetics.norms.deciding import is_certain
@@ -21,7 +22,6 @@ from verify.arithmetics.norms.derivation_search import Alternative, Step, replac
 from verify.arithmetics.norms.from_below import derived_from_below, has_smallest, speaks_from_below
 from verify.arithmetics.norms.monomials import difference
 from verify.arithmetics.norms.monotone import grows_with
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm, sum_over
 from verify.arithmetics.norms.row_lengths import row_lengths_in
 from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
 from verify.arithmetics.norms.text import scalar_text

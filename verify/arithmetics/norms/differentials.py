@@ -13,7 +13,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, entry, largest_over, norm
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, entry, largest_over, norm
 from verify.arithmetics.norms.rules import (
     HALF,
     RULES,

@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, largest_over, norm
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, largest_over, norm
 from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Index, Node, unused_index, world
 

@@ -10,8 +10,8 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.norms import chain_rule, nodes
+from verify.arithmetics.norms.atoms import MEAN_EXPONENTIAL, SHIFT, SMALLEST
 from verify.arithmetics.norms.differentials import depends, differential
-from verify.arithmetics.norms.quantities import MEAN_EXPONENTIAL, SHIFT, SMALLEST
 from verify.arithmetics.norms.world import Index, Node, World, resumed
 from verify.vocabulary.errors import ArithmeticUnsupported
 

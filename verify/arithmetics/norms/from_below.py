@@ -12,9 +12,9 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms.assumed import assumed_bounds, follows
+from verify.arithmetics.norms.atoms import SMALLEST, SPECTRAL, norm
 from verify.arithmetics.norms.derivation_search import Step, search_for
 from verify.arithmetics.norms.monotone import direction
-from verify.arithmetics.norms.quantities import SMALLEST, SPECTRAL, norm
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
 from verify.arithmetics.norms.smallest import LOWER, is_range, lower_candidates
 from verify.arithmetics.norms.text import scalar_text

@@ -12,8 +12,8 @@ import sympy
 
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, entry, norm
 from verify.arithmetics.norms.bounded import Bounded, lifted, total_of
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SPECTRAL, entry, norm
 from verify.arithmetics.norms.rules import (
     QUANTITIES,
     RULES,

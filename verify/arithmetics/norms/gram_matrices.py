@@ -7,8 +7,8 @@ from typing import Any
 
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.atoms import FROBENIUS, norm
 from verify.arithmetics.norms.bounded import lifted
-from verify.arithmetics.norms.quantities import FROBENIUS, norm
 from verify.arithmetics.norms.rules import QUANTITIES, Candidate
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.statements import rule

@@ -10,8 +10,8 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import entries, lower_instances, nodes, rules
+from verify.arithmetics.norms.atoms import NORMS
 from verify.arithmetics.norms.differentials import depends, largest_slope
-from verify.arithmetics.norms.quantities import NORMS
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, family_of, generators, row_source, text_of
 from verify.arithmetics.norms.singular_polynomials import blocks_of_exponential, rotation_less_identity
 from verify.arithmetics.norms.softmax_instances import of_softmax

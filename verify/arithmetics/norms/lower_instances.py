@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.quantities import SMALLEST
+from verify.arithmetics.norms.atoms import SMALLEST
 from verify.arithmetics.norms.recording import Writer, any_of, generators
 from verify.arithmetics.norms.world import Node
 from verify.kernel import bounds as kernel

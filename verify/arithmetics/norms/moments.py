@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import sympy
 
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.atoms import FROBENIUS, norm
 from verify.arithmetics.norms.gaps import covariance_of
-from verify.arithmetics.norms.quantities import FROBENIUS, norm
 from verify.arithmetics.norms.rules import RULES, Candidate, one_after_another
 from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Node

@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, SMALLEST, SPECTRAL
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SMALLEST, SPECTRAL
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.kernel import bound_rules, places, quantities
 from verify.kernel import bounds as kernel

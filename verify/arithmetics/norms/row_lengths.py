@@ -8,8 +8,8 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.atoms import FROBENIUS, norm
 from verify.arithmetics.norms.bounded import Bounded
-from verify.arithmetics.norms.quantities import FROBENIUS, norm
 from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Node, world
 

@@ -15,8 +15,7 @@ import sympy
 
 from verify.arithmetics.norms import chain_rule, entries, nodes
 from verify.arithmetics.norms.assumed import assumed_bounds
-from verify.arithmetics.norms.deciding import at_most
-from verify.arithmetics.norms.quantities import (
+from verify.arithmetics.norms.atoms import (
     FROBENIUS,
     LARGEST,
     SHIFT,
@@ -26,6 +25,7 @@ from verify.arithmetics.norms.quantities import (
     norm,
     sum_over,
 )  # fmt: skip
+from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.softmaxes import from_uniform, in_the_1_norm
 from verify.arithmetics.norms.world import Node, unused_index, world

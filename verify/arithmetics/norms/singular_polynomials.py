@@ -14,8 +14,8 @@ import sympy
 
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.atoms import SHIFT, SPECTRAL, mean_exponential, norm, smallest
 from verify.arithmetics.norms.bounded import Bounded, is_scalar, scalar
-from verify.arithmetics.norms.quantities import SHIFT, SPECTRAL, mean_exponential, norm, smallest
 from verify.arithmetics.norms.rules import RULES, Candidate, is_contraction, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.statements import rule

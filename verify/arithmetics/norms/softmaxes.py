@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.quantities import FROBENIUS, LARGEST, norm
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, norm
 from verify.arithmetics.norms.world import Node
 
 

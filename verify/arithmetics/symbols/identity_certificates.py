@@ -12,6 +12,7 @@ from verify.arithmetics.symbols.difference import Proof
 from verify.arithmetics.symbols.heads import grouping, tensor
 from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule
 from verify.arithmetics.symbols.intertwining import fixed, skew, through
+from verify.arithmetics.symbols.inverse_uses import of_product, of_skew
 from verify.arithmetics.symbols.iteration_forms import SYMMETRIC
 from verify.arithmetics.symbols.recorded import NotRecorded, SumRecorder, TakenApart
 from verify.arithmetics.symbols.uses import UseSearch
@@ -166,7 +167,7 @@ def _find_uses(certificate: dict[str, Any]) -> None:
         for part in certificate["parts"]:
             scope = language.bound(part["indices"], {})
             sides = sides_of(language, part, scope, given)
-            search = UseSearch(language, scope, numbers, (skew, through, fixed))
+            search = UseSearch(language, scope, numbers, (skew, through, fixed, of_skew, of_product))
             left = search.run(language.algebra.plus([(sides[0], ONE), (sides[1], -ONE)]))
             if left:
                 raise NotRecorded(f"no rule of the checker joins the {len(left)} terms that are left")
