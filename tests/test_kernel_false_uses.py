@@ -164,6 +164,12 @@ FALSE_USES: dict[str, FalseUse] = {
     "smallest eigenvalue of a Gram matrix": lambda t: (
         t.add("smallest eigenvalue", A(t)), t.add("^", t.add("smallest singular value", A(t)), 4, 1), [A(t)],
     ),
+    "softmax at the vector of ones": lambda t: (
+        t.norm("2", t.add("function", "softmax", A(t))), t.norm("2", A(t)), [A(t)],
+    ),
+    "softmax near equal weights": lambda t: (
+        t.norm("F", t.add("function", "softmax", A(t))), t.norm("F", A(t)), [index(t, "m"), A(t)],
+    ),
     "normalised rows": lambda t: (  # as many as the rows of a transpose
         t.norm("F", t.add("function", "normalised rows", B(t))), root(t, "k"), [t.add("transpose", B(t))],
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -76,14 +77,15 @@ def checked(known: World, rng: np.random.Generator) -> dict[str, int]:
     M = input_matrix("M", n, n)
     found = list(quantities(M))
     values = Values(known, {n: SIZE}, {"M": logits(rng)})
-    (index,) = {index for value in found for index in known.indices_of(value)}
+    assert len({index for value in found for index in known.indices_of(value)}) == 1
     done: set[Any] = set()
     for _ in range(5):  # the quantities that candidates speak of, in turn
         for symbol in [symbol for symbol in known.atoms if symbol not in done]:
             done.add(symbol)
             for name, bound in candidates(symbol):
-                for k in range(SIZE):
-                    exact, above = values.number(symbol, {index: k}), values.number(bound, {index: k})
+                free = sorted(known.indices_of((symbol, bound)), key=str)
+                for at in itertools.product(*(range(values.size(j.size)) for j in free)):
+                    exact, above = (values.number(side, dict(zip(free, at, strict=True))) for side in (symbol, bound))
                     assert exact <= above * (1 + 1e-9) + 1e-12, (name, exact, above)
                 seen[name] = seen.get(name, 0) + 1
     return seen

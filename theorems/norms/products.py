@@ -129,6 +129,21 @@ CAUCHY_SCHWARZ.oracle(lambda A: total(absolute(A)))
 CAUCHY_SCHWARZ.mutant("nine tenths", "frobenius_norm(A) -> frobenius_norm(A) * rational(9, 10)")
 CAUCHY_SCHWARZ.mutant("spectral norm", "frobenius_norm(A) -> spectral_norm(A)")
 
+SUM_OF_ENTRIES = Claim(RULES, "norms.sum-of-absolute-values", label="The norm of a sum of single entries",
+    name="the Frobenius norm and a sum of absolute values", statement=r"\|A\|_F \le \sum_{ij}|A_{ij}|",
+    relation=AtMost(left="||A||_F"), sizes=("m", "n"))  # fmt: skip
+
+
+@SUM_OF_ENTRIES.formula
+def sum_of_absolute_values(A: Matrix) -> Any:
+    """The sum of all |A_ij|, a scalar."""
+    return total(absolute(A))
+
+
+SUM_OF_ENTRIES.oracle(lambda A: frobenius_norm(A))
+SUM_OF_ENTRIES.mutant("nine tenths", "total(absolute(A)) -> total(absolute(A)) * rational(9, 10)")
+SUM_OF_ENTRIES.mutant("largest entry", "total(absolute(A)) -> largest(A)")
+
 # -- products ----------------------------------------------------------------------------------------------------------
 
 PRODUCT = Claim(RULES, "norms.product", label="Norms of a product", name="submultiplicativity of matrix norms",

@@ -48,7 +48,7 @@ def with_common_ends(terms: list[tuple[Any, Node]]) -> Iterator[Candidate]:
         yield "difference of products", abs(terms[0][0]) * norm(LARGEST, whole)
 
 
-@rule("sum of all absolute values", says="||A||_F <= sum_ij |A_ij|, by the triangle inequality for single entries")
+@rule("sum of all absolute values", says="||A||_F <= sum_ij |A_ij|", rests_on=("sum-of-absolute-values",))
 def by_all_entries(kind: str, node: Node) -> Iterator[Candidate]:
     """The sum of the absolute values of all entries, where it is aimed at."""
     for target in sorted(world().targets, key=str) if kind == FROBENIUS else ():
