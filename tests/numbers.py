@@ -156,6 +156,9 @@ def bounds_page(page: str, claims: list[Claim]) -> str:
     proved = [claim.id for claim in found if claim.all_sizes]
     page = replaced(page, r"Of the \d+ claims", f"Of the {len(found)} claims")
     page = replaced(page, r"\d+ are proved for all inputs", f"{len(proved)} are proved for all inputs")
+    _, (written, every), _ = certified(claims)
+    page = replaced(page, r"derivations, \d+ are also files", f"derivations, {written} are also files")
+    page = replaced(page, r"check the other \d+ yet", f"check the other {every - written} yet")
     start, end = re.search(r"## Proved \(\d+\)\n\n", page), page.index("## What the derivations say")
     assert start is not None
     page = f"{page[: start.start()]}## Proved ({len(proved)})\n\n{listed(proved, '')}\n\n{page[end:]}"

@@ -13,6 +13,7 @@ import pytest
 import sympy
 
 from tests.claims_that_fail import toy
+from tests.numbers import certified
 from verify.arithmetics import Constant
 from verify.arithmetics.norms import derivations, rules
 from verify.arithmetics.norms.float_values import Values
@@ -675,6 +676,8 @@ def test_the_page_on_bounds_lists_every_bound_once() -> None:
     page = (Path(__file__).parents[1] / "docs" / "bounds.md").read_text(encoding="utf-8")
     bounds = {c.id: c for c in REGISTRY.values() if isinstance(c.relation, AtMost) and c.expects != "refuted"}
     assert f"Of the {len(bounds)} claims" in page and f"{len(MARKED)} are proved" in page
+    _, (written, every), _ = certified(list(REGISTRY.values()))
+    assert f"{written} are also files" in page and f"the other {every - written} yet" in page
     proved, papers, *missing = re.split(r"(?m)^## ", page)[1:]
     assert papers.startswith("What the derivations say")
     ids = re.compile(r"`([a-z]+\.[^`]+)`")

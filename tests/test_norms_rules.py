@@ -521,6 +521,7 @@ def test_what_follows_from_assumptions_is_true_in_numbers(seed: int) -> None:
 @pytest.mark.parametrize("planted", ["_absorbed", "_decreases"])
 def test_planted_certificates_are_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, q = sympy.symbols("a b q", nonnegative=True)
+    c, d = sympy.symbols("c d", positive=True)
     size = sympy.Symbol("size", positive=True, integer=True)
 
     def is_right() -> bool:
@@ -528,7 +529,10 @@ def test_planted_certificates_are_seen(planted: str, monkeypatch: pytest.MonkeyP
             largest_one, real = largest([a, b]), sympy.Symbol("x", real=True)
             return (
                 set(consequences(q - 2 * largest_one)) == {q - 2 * a, q - 2 * b}
-                and set(consequences(q / largest_one - 1)) == {q / a - 1, q / b - 1}
+                and set(consequences(q / largest_one - 1)) == {q - a, q - b}  # one of both may be 0
+                and set(consequences(q / largest([a, c]) - 1)) == {q - a, q - c}
+                and set(consequences(q / largest([c, d]) - 1)) == {q / c - 1, q / d - 1}
+                and set(consequences(q / largest_one**2 - 1)) == {q - a**2, q - b**2}
                 and consequences(largest_one - q) == [largest_one - q]
                 and consequences(q - real * largest_one) == [q - real * largest_one]
                 and follows(b + q, a + q * size, [a - b]) == (a - b,)

@@ -93,6 +93,20 @@ def test_the_numbers_of_proofs_that_are_files_are_those_of_the_files() -> None:
     assert f"confirms {confirmed}." in text
 
 
+def test_the_lines_that_have_to_be_trusted_are_those_of_the_modules() -> None:
+    """All lines of a module, to 5 %; every module of the checker is in a row."""
+    table = (ROOT / "docs/engine.md").read_text(encoding="utf-8").split("| what | lines |")[1].split("\n\n")[0]
+    rows = {row[1]: row[2] for row in re.finditer(r"(?m)^\| ([^|]*`verify/[^|]*) \| ([\d,]+)", table)}
+    listed = {row: {ROOT / name for name in re.findall(r"`(verify/[^`]+\.py)`", row)} for row in rows}
+    (identities,) = (row for row, modules in listed.items() if not modules)
+    (bounds,) = (row for row in rows if row.startswith("the checker of bounds"))
+    listed[identities] = {*(ROOT / "verify/kernel").glob("*.py")} - listed[bounds]
+    assert len(rows) == 6
+    for row, modules in listed.items():
+        lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in modules)
+        assert abs(int(rows[row].replace(",", "")) / lines - 1) < 0.05, (row, lines)
+
+
 @needs_a_release
 def test_the_printed_lines_about_a_refutation_are_what_the_command_prints(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -71,6 +71,7 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
     "a number and more": lambda sizes: sizes["d"] == 6 and sizes["n"] == 2,
     "a sum": lambda sizes: sizes["d"] == sizes["H"] + sizes["e"],
     "a product on the left": lambda sizes: sizes["H"] * sizes["e"] == sizes["d"],
+    "where another is not 0": lambda sizes: not sizes["n"] or sizes["d"] == sizes["H"] * sizes["e"],
     "a size of its own": lambda sizes: sizes["d"] == sizes["n"],
     "nothing": lambda sizes: True,
 }
@@ -114,6 +115,11 @@ ORDERS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "a size that is none": (lambda sizes: sizes["q"] <= sizes["d"], []),
     "the number of sizes": (lambda sizes: len(sizes) > 2 and sizes["n"] <= sizes["d"], [d - n]),
     "a number in the end": (lambda sizes: sizes["n"] <= sizes["d"] and 1, []),
+    "whether one is 0": (lambda sizes: not sizes["e"] or sizes["n"] <= sizes["d"], []),
+    "whether one is not 0": (lambda sizes: bool(sizes["e"]) and sizes["n"] <= sizes["d"], []),
+    "how one is written": (lambda sizes: str(sizes["e"]) < "3" and sizes["n"] <= sizes["d"], []),
+    "how one is printed": (lambda sizes: f"{sizes['e']}" < "3" and sizes["n"] <= sizes["d"], []),
+    "a method of numbers": (lambda sizes: sizes["e"].bit_length() > 2 or sizes["n"] <= sizes["d"], []),
     "nothing": (lambda sizes: True, []),
     "too much": (lambda sizes: sum(sizes[a] <= sizes[b] for a in sizes for b in sizes) > 8, []),
 }  # fmt: skip

@@ -147,6 +147,16 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda C: N(C), lambda C: 2 + 0 * F(C), nonnegative=[lambda A: 2 - N(A)]),
         Unproved(lambda C: F(C), lambda A: F(A), nonnegative=[lambda A, C: F(A) ** 2 - F(A) * F(C)]),  # A may be 0
         Unproved(lambda C: F(C), lambda A: F(A), nonnegative=[lambda A, C, w: w**2 * (F(A) - F(C))]),
+        Unproved(  # A may be 0 where the largest of both is not
+            lambda C: F(C),
+            lambda A: F(A),
+            nonnegative=[lambda A, C: F(A) ** 2 - F(A) * F(C), lambda A, G, w: 1 / maximum([F(A), F(G)]) - w],
+        ),
+        Unproved(
+            lambda C: F(C),
+            lambda A: F(A),
+            nonnegative=[lambda A, C: F(A) ** 2 - F(A) * F(C), lambda A, G: 1 / maximum([F(A), F(G)]) ** 2],
+        ),
         Unproved(  # at n = 1 nothing is assumed
             lambda G, H: N(G @ H), lambda G: 1 + 0 * N(G), zero=[lambda G, H, n: (n - 1) * (G @ H) - (n - 1) * eye(n)]
         ),

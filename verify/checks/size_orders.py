@@ -61,6 +61,12 @@ class _Name:
     def __ne__(self, other: Any) -> bool:
         raise _Unread
 
+    def __bool__(self) -> bool:  # whether it is 0
+        raise _Unread
+
+    def __repr__(self) -> str:
+        raise _Unread
+
 
 def size_orders(claim: Claim) -> list[Any]:
     """b - a for each a <= b that an assumption on sizes says of two sizes a and b, in symbols.
@@ -84,7 +90,7 @@ def _said(test: Callable[..., Any], names: tuple[str, ...]) -> set[tuple[str, st
     """The pairs (a, b) with a <= b in every course in which an assumption is met."""
     try:
         met = [known for known, holds in _courses(test, names) if holds]
-    except (_Unread, TypeError, KeyError):
+    except Exception:  # a size has no attribute of a number; what is asked of it is not known
         return set()
     return set.intersection(*map(_consequences, met)) if met else set()
 

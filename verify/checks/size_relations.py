@@ -43,6 +43,9 @@ class _Product:
             raise _Undecided
         return _Equation(self.expression, other.expression)
 
+    def __bool__(self) -> bool:  # whether it is 0
+        raise _Undecided
+
 
 def size_relations(claim: Claim) -> dict[str, Any]:
     """The sizes that assumptions of a claim give as products of others, which are given by none.

@@ -52,11 +52,21 @@ def consequences(fact: Any) -> list[Any]:
     for symbol in sorted(fact.free_symbols & known.keys(), key=sympy.default_sort_key):
         if known[symbol].kind == "largest of":
             values = known[symbol].payload
-            if _decreases(fact, symbol, all(map(is_nonnegative, values))):
-                return [item for value in values for item in consequences(fact.xreplace({symbol: value}))]
+            nonnegative = all(map(is_nonnegative, values))
+            # one that may be 0 where the largest is not is divided by nowhere: the assumption says nothing of it
+            says = fact if all(map(is_positive, values)) else _times_denominator(fact, symbol, nonnegative)
+            if _decreases(says, symbol, nonnegative):
+                return [item for value in values for item in consequences(says.xreplace({symbol: value}))]
     numerator, denominator = sympy.fraction(sympy.together(fact))
     clear = any(power.base.is_Add and power.exp.is_negative for power in fact.atoms(sympy.Pow))
     return [sympy.expand(numerator)] if clear and is_certain(expanded(sympy.expand(denominator))) else [fact]
+
+
+def _times_denominator(fact: Any, symbol: Any, nonnegative: bool) -> Any:
+    """The fact times the power of a symbol that it is divided by, which is positive then if the symbol is not negative."""
+    exponents = [power.exp for power in fact.atoms(sympy.Pow) if power.base == symbol and power.exp.is_number]
+    lowest = min([exponent for exponent in exponents if exponent.is_negative], default=sympy.Integer(0))
+    return sympy.expand(fact * symbol**-lowest) if nonnegative else fact
 
 
 def _decreases(value: Any, symbol: Any, nonnegative: bool) -> bool:

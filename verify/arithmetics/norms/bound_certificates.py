@@ -21,6 +21,7 @@ from verify.arithmetics.norms.recording import (
     NotCertified,
     Writer,
     any_of,
+    beside,
     generators,
     matrix_of_rows,
     size_of,
@@ -364,9 +365,8 @@ def _ranges(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
         values = [h for m in g[2].terms for h, _ in m if h[0] == "largest value"]
         rows = [T for h in values for X in sorted(h[1], key=text_of) if (T := matrix_of_rows(X, g[1])) is not None]
         for T in rows:
-            whole = {m: c for m, c in (b - a).terms.items() if (g, Fraction(1)) in m}
-            multiplier = quantities.Scalar({m - {(g, Fraction(1))}: c for m, c in whole.items()})
-            yield ["instance", "range", [w.place_of(g[1]), w.matrix(T)], [], w.of_scalar(multiplier), ["terms"]]
+            multiplier = w.of_scalar(beside(b - a, g))
+            yield ["instance", "range", [w.place_of(g[1]), w.matrix(T)], [], multiplier, ["terms"]]
 
 
 def _at_ones(a: Any, w: Writer) -> Iterator[list[Any]]:

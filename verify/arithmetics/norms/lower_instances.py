@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any
 
 import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import SMALLEST
-from verify.arithmetics.norms.recording import Writer, any_of, generators
+from verify.arithmetics.norms.recording import Writer, any_of, beside, generators
 from verify.arithmetics.norms.world import Node
 from verify.kernel import bounds as kernel
 from verify.kernel import quantities
@@ -37,10 +36,10 @@ def lower_steps(w: Writer, value: Any, g: Any, step: Any) -> Iterator[list[tuple
             less, more = kernel.instance(name, values, shown, w.assumed, w.reader.table)
         except (Refused, *kernel.ERRORS):
             continue
-        (beside, ours), (rest, _) = _split(more, g), _split(value, g)
-        if len(beside.terms) != 1 or ours is None:
+        own = beside(more, g)
+        if len(own.terms) != 1:
             continue
-        multiplier = (rest * quantities.number(-1)).over(beside)
+        multiplier = (beside(value, g) * quantities.number(-1)).over(own)
         after = value + multiplier * (more - less)
         why = ["instance", name, arguments, shown, w.of_scalar(multiplier), ["terms"]]
         yield [("comparison", [w.of_scalar(after)], why)]
@@ -63,8 +62,8 @@ def reasons(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
         for name, arguments in instances:
             less, more = kernel.instance(name, list(map(w.value, arguments)), [], w.assumed, w.reader.table)
             for (gap, wrap), h in itertools.product(gaps, found):
-                own = _split(more - less, h)[0].number()
-                multiplier = _split(gap, h)[0] * quantities.number(1 / own if own else 0)
+                own = beside(more - less, h).number()
+                multiplier = beside(gap, h) * quantities.number(1 / own if own else 0)
                 if (
                     multiplier.terms
                     and quantities.is_nonnegative(multiplier)
@@ -74,20 +73,13 @@ def reasons(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
 
 
 def _order(w: Writer, small: Any, large: Any) -> list[Any] | None:
-    """A reason for small <= large, of two sizes: for certain, or by one assumption."""
+    """A reason for small <= large, of two sizes: for certain, or by one assumption; all reasons would take minutes to try."""
     if quantities.is_nonnegative(large - small):
         return ["terms"]
     for k, fact in enumerate(w.assumed.facts):
         if quantities.is_nonnegative(large - small - fact):
             return ["facts", [[k, w.scalar(1)]], ["terms"]]
     return None
-
-
-def _split(value: Any, g: Any) -> tuple[Any, Any]:
-    """What stands beside a generator, to the power 1, in a scalar, and the generator; None for that where it is nowhere."""
-    item = (g, Fraction(1))
-    beside = {monomial - {item}: c for monomial, c in value.terms.items() if item in monomial}
-    return quantities.Scalar(beside), g if beside else None
 
 
 def _arguments(w: Writer, node: Node, step: Any) -> Iterator[list[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
@@ -354,6 +355,12 @@ def generators(value: Any, kept: Any = ()) -> list[Any]:
 
     visit(value)
     return found
+
+
+def beside(value: Any, g: Any) -> Any:
+    """What stands beside a generator, to the power 1, in a scalar: 0 where it is nowhere."""
+    item = (g, Fraction(1))
+    return quantities.Scalar({monomial - {item}: c for monomial, c in value.terms.items() if item in monomial})
 
 
 def size_of(value: Any) -> int:
