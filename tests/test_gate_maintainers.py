@@ -104,6 +104,8 @@ def test_a_report_says_what_was_not_exercised() -> None:
                  "derivatives beyond order 2", "tensors that are sparse, nested or quantised"):  # fmt: skip
         assert part in told.replace("bfloat16 and float16", "float16").replace("float32 and bfloat16", "float32"), told
     assert f"not exercised: {told}" in str(report)
+    kernel = gate("transformer.batched_attention", torch.nn.functional.scaled_dot_product_attention)
+    assert {"d_K beyond 256", "d_V beyond 256", "other widths beyond 129"} <= set(kernel.not_exercised({}))
     assert "long sequences" in gate("transformer.layer_norm", torch.nn.LayerNorm, dtypes=["float64"]).not_exercised({})
 
 
