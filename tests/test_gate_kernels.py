@@ -10,10 +10,13 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 import verify
+from verify.gate.autograd import cut_from_product
 from verify.gate.checking import gate
+from verify.gate.findings import SATISFIED
 from verify.gate.kernels import counted
 from verify.gate.probes import block_sizes, long_points
 from verify.gate.profiles import profile_of
+from verify.gate.recognised import recognised
 
 SUBJECTS = ["transformer.masked_attention", "transformer.causal_attention", "transformer.batched_attention"]
 
@@ -43,6 +46,27 @@ def test_the_fused_kernel_of_torch_is_what_is_tested(subject: str) -> None:
         made.run(check, "float32")
         fused = sum(count for name, count in made.comparison.kernels.items() if "math" not in name)
         assert fused >= least, made.comparison.kernels
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_the_fused_kernel_gets_parts_of_a_fused_product(subject: str) -> None:
+    """It runs only where the entries of a row lie side by side, which does not say that rows do."""
+    apart: list[bool] = []
+
+    def kernel(*given: torch.Tensor, **options: Any) -> torch.Tensor:
+        apart.append(all(x.stride(-1) == 1 and not x.is_contiguous() for x in given))
+        return scaled_dot_product_attention(*given, **options)
+
+    made = gate(subject, kernel, adapter=recognised(subject, scaled_dot_product_attention), dtypes=["float32"])
+    assert made.run("sizes", "float32").status == SATISFIED and any(apart)
+
+
+def test_a_part_of_a_product_has_the_same_entries_in_another_layout() -> None:
+    heads = torch.arange(2.0 * 3 * 4 * 5).reshape(2, 3, 4, 5)
+    part = cut_from_product(heads)
+    assert torch.equal(part, heads) and part.stride() == (4 * 3 * 7, 7, 3 * 7, 1) and part.storage_offset() == 1
+    assert cut_from_product(heads > 7).dtype == torch.bool and torch.equal(cut_from_product(heads > 7), heads > 7)
+    assert cut_from_product(heads[0, 0, 0]).storage_offset() == 1 and cut_from_product(torch.tensor(2.0)) == 2.0
 
 
 def test_the_report_names_what_ran() -> None:

@@ -39,6 +39,12 @@ def row_major(x: Any) -> Any:
     return x.as_strided(x.shape, strides)
 
 
+def rows_of_parts(x: Any) -> Any:
+    """What is read where entries of a row lie side by side, and rows are taken to follow each other without gaps."""
+    side_by_side = x.dim() >= 2 and x.stride(-1) == 1 and 0 not in x.stride() and not x.is_contiguous()
+    return x.as_strided(x.shape, x.new_empty(x.shape).stride()) if side_by_side else x
+
+
 def from_above(T: Any, M: Any, lowest: float) -> Any:
     """Weights under a mask whose running maximum begins at `lowest`."""
     T = T.masked_fill(~M, -math.inf)
@@ -193,6 +199,7 @@ def collect() -> None:
         "groups by the number of groups": grouped(by_quotient),
         "two parts of keys, by the sums of the first head": in_two_parts(0),
         "keys taken for row-major": lambda Q, K, V, M: heads(Q, row_major(K), V, M),
+        "keys behind tokens taken for row-major": lambda Q, K, V, M: heads(Q, rows_of_parts(K), V, M),
     }  # fmt: skip
     for name, wrong in over_heads.items():
         right = in_two_parts(None) if "two parts" in name else heads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 
 from tests.wrong_layers import Function, beside
 from tests.wrong_layers.backward import changed, own_backward, right
-from tests.wrong_layers.history import row_major
+from tests.wrong_layers.history import rows_of_parts
 from tests.wrong_layers.in_use import interleaved, scores, under
 
 
@@ -116,6 +117,21 @@ def first_tokens_overwritten(dV: Any) -> Any:
         -1, dV.shape[1] - 1, -1, -1), kept], 2)], 1)  # fmt: skip
 
 
+def rows_of_wider(Q: Any, K: Any, V: Any, A: Any, g: Any) -> tuple[Any, ...]:
+    """Of cotangents that are views of a wider tensor, what lies side by side."""
+    return right(Q, K, V, A, rows_of_parts(g))
+
+
+def racing(every: int) -> Function:
+    """A thousandth more in one backward pass of so many, as of threads that do not wait for each other."""
+    passes = itertools.count(1)
+
+    def gradient(Q: Any, K: Any, V: Any, A: Any, g: Any) -> tuple[Any, ...]:
+        return tuple(x * (1.001 if next(passes) % every == 0 else 1.0) for x in right(Q, K, V, A, g))
+
+    return gradient
+
+
 def collect() -> None:
     """Add every layer, with the right one beside it."""
     mended = own_backward(right)
@@ -127,12 +143,14 @@ def collect() -> None:
         "150 times too large at width 64": at_width_64,
         "five times too large where rows are peaked": where_peaked,
         "rows beyond whole blocks of 32 left at zero": changed(0, whole_blocks),
+        "cotangents of a wider tensor taken for row-major": rows_of_wider,
+        "one backward pass in dozens off": racing(180),  # three products each
     }
     for name, gradient in gradients.items():
         beside(f"gradients: {name}", own_backward(gradient), mended)
     heads: dict[str, Function] = {
         "of keys given to groups in turns": of_heads(in_turns),
-        "queries taken for row-major": of_heads(read=row_major),
+        "queries of a fused product taken for row-major": of_heads(read=rows_of_parts),
         "of the first values overwritten, but in one head": of_heads(values=first_tokens_overwritten),
     }
     for name, wrong in heads.items():

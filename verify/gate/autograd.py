@@ -57,8 +57,21 @@ def one_row(x: torch.Tensor) -> torch.Tensor:
     return x[..., :1, :].contiguous().expand(x.shape) if equal else x.contiguous()
 
 
+def cut_from_product(x: torch.Tensor) -> torch.Tensor:
+    """The same tensor as a part of a wider one whose other entries are no numbers, as queries of a fused product.
+
+    The entries of a row lie side by side, rows lie apart, and of four axes those of heads stand behind those of tokens.
+    """
+    if not x.ndim:
+        return x.contiguous()
+    stored = x.transpose(-3, -2) if x.ndim >= 4 else x
+    beside = ~stored[..., :1] if x.dtype == torch.bool else torch.full_like(stored[..., :1], math.nan)
+    part = torch.cat([beside, stored, beside], -1)[..., 1:-1]
+    return part.transpose(-3, -2) if x.ndim >= 4 else part
+
+
 #: How arguments lie in memory, from draw to draw.
-LAYOUTS: tuple[Layout, ...] = (as_it_is, column_major, every_other)
+LAYOUTS: tuple[Layout, ...] = (as_it_is, column_major, every_other, cut_from_product)
 
 
 @dataclass
@@ -164,10 +177,12 @@ class Point:
         return torch.as_tensor(numbers, dtype=like.dtype, device=like.device)
 
     def cotangent(self, value: torch.Tensor) -> torch.Tensor:
-        """The matrix G: stored by rows, by columns, or with equal rows as one row, from seed to seed."""
+        """The matrix G: by rows, by columns, with equal rows as one row, or as a part of a wider one, from seed to seed."""
         drawn = self.drawn(value, 0)
         if self.seed % 3 == 2 and drawn.ndim >= 2:
             return drawn[..., :1, :].expand(drawn.shape)
+        if self.seed % 6 == 3:
+            return cut_from_product(drawn)
         return column_major(drawn) if self.seed % 3 else drawn
 
     def in_dtype(self, dtype: torch.dtype, device: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from verify.gate.expected import Expected
-from verify.gate.findings import NOT_OK, UNDECIDED, SubjectReport
+from verify.gate.findings import COMPARISONS, DEFINITION, NOT_OK, UNDECIDED, SubjectReport
 from verify.vocabulary.errors import InputError
 
 #: The exit status where an implementation is broken, and where none is but something is undecided.
@@ -114,6 +114,11 @@ def _check(options: argparse.Namespace) -> int:
     tasks = [(subject, {**entry, "package": options.package}) for subject, entry in entries]
     outcomes, printed = set(), []
     expected = Expected.of(options.expected_failures)
+    if expected.pairs:
+        from verify.gate.catalogue import subjects
+
+        known = subjects(options.package).items()
+        expected.require_known({name: (DEFINITION, *COMPARISONS, *card.claims) for name, card in known})
     reports = each_apart(_checked, tasks, timeout)
     for subject, _ in entries:
         try:

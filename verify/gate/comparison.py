@@ -35,7 +35,7 @@ from verify.gate.kernels import counted
 from verify.gate.measure import READABLE, ROUND, allowed, batch_of_one, in_range
 from verify.gate.places import place
 from verify.gate.prepared import SMALL, Prepared, points_of
-from verify.gate.probes import DRAWS_OF_BIAS, arguments_of, ordinary_points, smaller_sizes
+from verify.gate.probes import DRAWS_OF_BIAS, arguments_of, ordinary_points, smaller_sizes, widest
 from verify.gate.probes import LONG as LENGTHS_OF_ROWS
 from verify.gate.profiles import Profile
 from verify.gate.rounding import DERIVATIVE, Reference
@@ -72,7 +72,10 @@ class Comparison:
     @property
     def not_exercised(self) -> list[str]:
         """Lengths beyond those that are drawn at this effort, derivatives and layouts of memory that are not asked for."""
-        found = [f"widths beyond {self.profile.largest}"] if self.profile.largest else ["large sizes"]
+        largest = self.profile.largest
+        wide = {name: n for name, n in widest(self.profile, self.settings.effort.name).items() if n > largest}
+        of_others = f"{'other ' * bool(wide)}widths beyond {largest}" if largest else "large sizes"
+        found = [*(f"{name} beyond {n}" for name, n in wide.items()), of_others]
         found.append(f"derivatives beyond order {self.profile.derivatives}")
         if any(dtype in HALVES for dtype in self.settings.dtypes):
             found.append("second and forward derivatives in half precision")

@@ -4,12 +4,15 @@
     hessian.attention          second-derivatives    the backward pass has no derivative
     transformer.layer_norm     definition
 
-Subjects and checks are globs; what follows them is for people.
+Subjects and checks are globs; what follows them is for people.  A line that no check can meet, as with a name that is
+misspelt, is refused.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import itertools
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +42,19 @@ class Expected:
                 raise InputError(f"{path}, line {number}", "a subject and a check", repr(line.strip()))
             pairs += [(words[0], words[1])] if words else []
         return Expected(tuple(pairs))
+
+    def require_known(self, checks: Mapping[str, Collection[str]]) -> None:
+        """Raise `InputError` for a line that can never be met: `checks` has the names of checks by those of subjects.
+
+        >>> Expected((("a.f", "definitoin"),)).require_known({"a.f": ["definition"]})
+        Traceback (most recent call last):
+        ...
+        verify.vocabulary.errors.InputError: --expected-failures: expected a subject and one of its checks; got 'a.f definitoin'
+        """
+        for subject, glob in self.pairs:
+            names = itertools.chain.from_iterable(checks[name] for name in fnmatch.filter(checks, subject))
+            if not fnmatch.filter(names, glob):
+                raise InputError("--expected-failures", "a subject and one of its checks", repr(f"{subject} {glob}"))
 
     def judge(self, report: SubjectReport) -> tuple[str, list[str]]:
         """What a report comes to, and what there is to say.

@@ -16,7 +16,7 @@ import numpy as np
 
 from verify.checks.evaluation import raw_tensors
 from verify.checks.settings import Settings
-from verify.gate.autograd import LAYOUTS, Layout, Point, as_it_is, column_major, every_other, one_row
+from verify.gate.autograd import LAYOUTS, Layout, Point, as_it_is, column_major, cut_from_product, every_other, one_row
 from verify.gate.choice import Choice, draws_of, square_draws
 from verify.gate.profiles import Profile
 from verify.inputs.generators import Draw
@@ -138,7 +138,7 @@ def cases_of_kernels(profile: Profile, effort: str) -> list[dict[str, int]]:
     if profile.largest < LARGE[-1]:
         return []
     lengths, derived = _lengths_of(profile, claim), profile.large.derived if profile.large else {}
-    widths = (set(WIDTH_NAMES) & lengths) or ({"d"} & lengths - set(derived))
+    widths = _widths_of(profile, claim)
     tokens = lengths - widths - set(derived)
     heads = {"H", "G"} <= set(claim.sizes) - lengths
     each = [dict.fromkeys(widths, width) for width in WIDTHS] if widths else []
@@ -167,6 +167,17 @@ def cases_of_kernels(profile: Profile, effort: str) -> list[dict[str, int]]:
         )
         found += [sizes for part in parts if part and (sizes := completed(part))]
     return found
+
+
+def widest(profile: Profile, effort: str) -> dict[str, int]:
+    """The largest value of each size that is a width of heads, or of the only matrix, where these have cases of their own."""
+    cases, widths = cases_of_kernels(profile, effort), _widths_of(profile, profile.claim())
+    return {name: max(sizes[name] for sizes in cases) for name in sorted(widths)} if cases else {}
+
+
+def _widths_of(profile: Profile, claim: Claim) -> set[str]:
+    lengths, derived = _lengths_of(profile, claim), profile.large.derived if profile.large else {}
+    return (set(WIDTH_NAMES) & lengths) or ({"d"} & lengths - set(derived))
 
 
 def _lengths_of(profile: Profile, claim: Claim) -> set[str]:
@@ -210,6 +221,7 @@ def large_points(profile: Profile, settings: Settings) -> Iterator[Point]:
         # no larger, or derivatives that are no numbers were excused in float32: roundings of logits would overflow
         ("tokens about 1e4", _times(2.0**12), as_it_is),
         ("tokens about 1e-6", _times(2.0**-20), as_it_is),
+        ("ordinary", _as_drawn, cut_from_product),
     ]
     first, turns = _first_matrix(claim), itertools.cycle(edits)
     for number, chosen in enumerate(itertools.chain.from_iterable(itertools.repeat(sizes, rounds))):
