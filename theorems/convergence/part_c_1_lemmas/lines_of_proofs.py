@@ -44,7 +44,8 @@ LEMMA_7 = Claim(MOVING, "convergence.lemma-7-chain", label="Proof of Lemma 7, al
         -W_Q^{t\top}W_K^t\|_2\|X^{(j,:)}\|_2)\le2\tau_0C_x^2d_s\|W_Q^{t'\top}W_K^{t'}-W_Q^{t\top}W_K^t\|_2
         \le2\tau_0C_x^2d_s(\|W_Q^{t'}\|_2\|W_K^{t'}-W_K^t\|_2+\|W_K^t\|_2\|W_Q^{t'}-W_Q^t\|_2)
         \le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K^{t'}-W_K^t\|_2+\bar\lambda_K\|W_Q^{t'}-W_Q^t\|_2)""",
-    name="lines of the Lipschitz bound of attention", relation=AtMost(ascent=False), all_sizes=True,
+    name="lines of the Lipschitz bound of attention", all_sizes=True,
+    relation=AtMost(left="the members but the last, each for every token", ascent=False),
     assumptions=[*BOUNDS, TAU_0_POSITIVE],
     uses=("convergence.lemma-7-edelman",),
     doubt=Doubt((
