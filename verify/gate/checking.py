@@ -36,7 +36,7 @@ from verify.gate.recognised import known_as, recognised
 from verify.gate.standing import CHANGED, Standing, title_of
 from verify.gate.subject_errors import Raised, WrongResult
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.errors import InputError
+from verify.vocabulary.errors import InputError, in_one_line
 from verify.vocabulary.registry import load
 from verify.vocabulary.relations import FollowsLaw
 from verify.vocabulary.subjects import definition_of, replaced
@@ -93,11 +93,19 @@ class Gate:
 
         `briefly` and `shrinking` as for `verify.gate.measure.examine`.
         """
+        import torch
+
+        lost: type[Exception] = getattr(torch, "AcceleratorError", Raised)  # of torch from 2.8 on
         try:
             return contained(self._run)(check, dtype, briefly, shrinking)  # type: ignore[no-any-return]
-        except (Raised, WrongResult) as problem:
+        except (Raised, WrongResult, lost) as problem:
             own = self.profile.claim() if check == DEFINITION else None
             label = COMPARISONS.get(check) or (own or self._claim(check)).label
+            if not isinstance(
+                problem, (Raised, WrongResult)
+            ):  # the error of a kernel, which may come to light much later
+                why = f"{self.settings.device} computes nothing any more: {in_one_line(problem)}"
+                return Finding(check, label, dtype, UNCHECKABLE, why)
             return Finding(
                 check, label, dtype, BROKEN, f"it raised {problem}" if isinstance(problem, Raised) else str(problem)
             )
