@@ -14,7 +14,7 @@ import torch
 from verify.checks.evaluation import one_of
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.gate.autograd import Gap, Point, gap_at, taken_for_constants
-from verify.gate.places import place
+from verify.gate.batch_places import place
 from verify.gate.bias import biases, relative_errors
 from verify.gate.findings import (
     BIAS,
