@@ -27,6 +27,7 @@ from verify.checks.record import UPHELD
 from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, Unit, unit_at
+from verify.gate.batch_places import place, places
 from verify.gate.choice import draws_of, sizes_of, square_draws
 from verify.gate.findings import (
     BROKEN,
@@ -39,7 +40,6 @@ from verify.gate.findings import (
     Finding,
 )
 from verify.gate.known import found_once
-from verify.gate.places import place, places
 from verify.gate.profiles import WITHIN_HALF
 from verify.gate.reach import Calls, reached_subjects
 from verify.gate.standing import Standing
