@@ -265,10 +265,11 @@ def check(
         kernels that are known by name (`verify.gate.recognised`) need none.
     claims: a glob of claim ids, or several; only claims that hold are gates.  Without it, statistical claims are left
         out unless the subject itself draws samples: they take long.
-    require: "derivatives", or globs of checks: what cannot be decided of these counts as broken.  accept: the same words
+    require: "derivatives", or globs of checks: what is not decided of these counts as broken, also where it was left out or
+        did not call the implementation.  accept: the same words
         for what may stay undecided; the report is not ok where anything else does.
     sizes: what the implementation admits, by name: {"d_K": 64} or {"d_K": (8, 64)}.  where: a condition on the sizes, as a
-        function of a mapping or as text "package.module:function".  Claims that have none of these sizes are undecided.
+        function of a mapping or as text "package.module:function".  Claims that have none of these sizes are left out.
     effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both); "bfloat16"
         and "float16" too, in which theorems are not checked.  device: a torch device.
 
