@@ -81,7 +81,8 @@ class Point:
     `order` 1 asks for the value and its first derivatives, 2 for second derivatives, 0 for the value alone, and `forward`
     for the forward derivative instead.  `rows` restricts the value to some of its rows, along the axis `axis`, which `of`
     computes; each of them is a result of its own, since rows of few keys are larger than those of many.  `remade` makes
-    the same point at other sizes.  Arguments that are not among `moving` need no gradient.
+    the same point at other sizes.  Arguments that are not among `moving` need no gradient.  `in_half`: it tells something
+    in half precision alone.
     """
 
     arguments: Mapping[str, Any]
@@ -96,6 +97,7 @@ class Point:
     moving: list[str] = field(default_factory=list)
     forward: bool = False
     axis: int = 0
+    in_half: bool = False
 
     def __post_init__(self) -> None:
         self.moving = [name for name, x in self.arguments.items() if is_real(x)]

@@ -98,6 +98,8 @@ class Comparison:
         for number, prepared in enumerate(self.points.prepared(check)):
             if compared == self.points.count(check):
                 break
+            if prepared.point.in_half and dtype not in HALVES:
+                continue
             with place(number + number // ROUND):
                 try:
                     gap = self._gap(prepared.point, prepared.truth, dtype, values=times >= PATIENCE)
