@@ -24,7 +24,7 @@ from verify.arithmetics import is_real
 from verify.gate.bridge import require_differentiable
 from verify.gate.rounding import DERIVATIVE, VALUE, Reference, Results, reference
 from verify.gate.standing import Standing, require_unchanged
-from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult, described
 
 #: The name of a result beside values and derivatives by one argument.
 FORWARD_DERIVATIVE = "the forward derivative"
@@ -290,9 +290,7 @@ def gap_at(
     except (NotDifferentiable, Raised, WrongResult):
         raise
     except Exception as problem:  # what its backward pass raises
-        raise NotDifferentiable(
-            f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0][:200]}"
-        ) from problem
+        raise NotDifferentiable(described(problem)) from problem
     # sums of many terms may lose digits, but not where they are accumulated in more bits
     half = dtype in (torch.float16, torch.bfloat16)
     eps, slack = torch.finfo(dtype).eps, 1.0 if half else math.sqrt(max(1.0, max(_lengths(point)) / 16))
