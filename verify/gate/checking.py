@@ -137,8 +137,9 @@ class Gate:
     def not_exercised(self, kernels: Mapping[str, int]) -> list[str]:
         """What a report says nothing about: precisions, devices, lengths, kernels."""
         others = [dtype for dtype in ("float64", "float32", *HALVES) if dtype not in self.settings.dtypes]
-        found = [f"precision {' and '.join(others)}"] if others else []
-        found += [f"devices other than {self.settings.device}"]
+        named = " and ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
+        found = [f"precision{'s' * (len(others) > 1)} {named}"] if others else []
+        found += [f"devices other than {device_in_words(self.settings.device)}"]
         if self.comparison:
             found += self.comparison.not_exercised
         if kernels and not any("math" not in name for name in kernels):
@@ -178,6 +179,16 @@ class Gate:
             if isinstance(claim.relation, FollowsLaw):
                 return law_causes(claim, self.settings)
             return derivative_causes(self.profile, self.standing, self.settings, dtype)
+
+
+def device_in_words(device: str) -> str:
+    """A torch device as reports name it: "cpu", or "cuda (NVIDIA H100)" where it is known which one that is."""
+    import torch
+
+    asked = torch.device(device)
+    if asked.type != "cuda" or not torch.cuda.is_available():
+        return device
+    return f"{device} ({torch.cuda.get_device_name(asked)})"
 
 
 def gate(

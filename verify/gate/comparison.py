@@ -144,6 +144,8 @@ class Comparison:
         for number, prepared in enumerate(self.points.prepared(check)):
             if walk.compared == self.points.count(check):
                 break
+            if prepared.point.in_half and dtype not in HALVES:
+                continue
             with place(number + number // ROUND):
                 if self._is_broken_at(prepared, walk, shrinking):
                     return walk.finding
