@@ -14,6 +14,7 @@ from verify.matrix.indexing import (
     parts,
     parts_of_width,
     rows_within,
+    stepped,
     summed,
     without_column,
 )
@@ -128,6 +129,7 @@ __all__ = [
     "sqrt",
     "stack_rows",
     "step",
+    "stepped",
     "summed",
     "symmetric_eigenvalues",
     "total",

@@ -13,6 +13,7 @@ from verify.arithmetics.symbols import (
     positions,
     product_rules,
     ragged,
+    recurrences,
     softmax_rules,
 )
 from verify.arithmetics.symbols.indexed import Indexed, named
@@ -30,5 +31,6 @@ __all__ = [
     "positions",
     "product_rules",
     "ragged",
+    "recurrences",
     "softmax_rules",
 ]
