@@ -16,6 +16,7 @@ from verify.matrix.indexing import (
     rows_within,
     stepped,
     summed,
+    visited,
     without_column,
 )
 from verify.matrix.layout import (
@@ -139,6 +140,7 @@ __all__ = [
     "vanishes",
     "vec_c",
     "vec_r",
+    "visited",
     "without_column",
     "zeros",
 ]

@@ -105,6 +105,22 @@ def stepped(count: int, step: Callable[..., Any], *starts: Any) -> Any:
 
 
 @primitive
+def visited(count: int, step: Callable[..., Any], *starts: Any) -> Any:
+    """What `stepped` comes to after 1, ..., `count` steps, to be handed on as what `each` gives; a tuple of such for several.
+
+    >>> visited(3, lambda k, M: M * (k + 1), 2)
+    [2, 4, 12]
+    """
+    states, found = starts, []
+    for k in range(count):
+        made = step(k, *states)
+        states = made if isinstance(made, (list, tuple)) else (made,)
+        found.append(states)
+    families = tuple(list(family) for family in zip(*found, strict=True))
+    return families[0] if len(starts) == 1 else families
+
+
+@primitive
 def each(n: int, entry: Callable[[Any], Any]) -> Any:
     """entry(0), ..., entry(n - 1), to be handed to `concatenate`, `block_diag` or `khatri_rao`."""
     return [entry(i) for i in range(n)]

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.guarded import unguarded
 from verify.arithmetics.symbols.blocks import Blocks, merged
 from verify.arithmetics.symbols.extents import note_for_each, recording_extents
-from verify.arithmetics.symbols.heads import AT_STEP, Head, Size, delta, head, tensor
+from verify.arithmetics.symbols.families import IndexedFamily
+from verify.arithmetics.symbols.heads import AT_STEP, Head, Size, at_step, delta, head, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.sizes import is_size, size_of
-from verify.arithmetics.symbols.summation import StepNumber
-from verify.arithmetics.symbols.sums import Product, Sum, rule, single
+from verify.arithmetics.symbols.summation import StepNumber, SummationIndex
+from verify.arithmetics.symbols.sums import Product, Sum, contract, rule, single
+from verify.matrix import indexing as one_by_one
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The kind of the value of one of the matrices after all steps.
@@ -35,11 +37,17 @@ def state_name(place: int) -> str:
 
 @dataclass(frozen=True)
 class Motion:
-    """Matrices that move by one map: how they are read from their step, whatever they are called."""
+    """Matrices that move by one map: how they are read from their step, whatever they are called.
+
+    The last `kept` of them, with one index more, hold what as many of the others were after each step.  `reached` says for each
+    on which of all it depends.
+    """
 
     step: Callable[..., Any]
     count: Size
     starts: tuple[Indexed, ...]
+    kept: int = 0
+    reached: tuple[tuple[int, ...], ...] = ()
 
     def images(self, names: Sequence[str]) -> list[Sum]:
         """What a step makes of the tensors with these names."""
@@ -90,23 +98,70 @@ class Recurrence:
 def stepped(count: Any, step: Callable[..., Any], *starts: Any) -> Any:
     """The states after step(0, ...), step(1, ...), ..., step(count - 1, ...)."""
     number = unguarded(count)
-    if isinstance(number, int) or getattr(number, "is_Integer", False):
-        states = starts
-        for k in range(int(number)):
-            found = step(k, *states)
-            states = found if isinstance(found, (list, tuple)) else (found,)
-        return states[0] if len(states) == 1 else tuple(states)
-    size = size_of("count", number) if is_size(number) else None
-    if size is None:
-        raise ArithmeticUnsupported(f"{count!r} steps, which may be no number of steps")
-    motion = Motion(step, size, tuple(map(_matrix, starts)))
-    if any(start.bound for start in motion.starts):
-        raise ArithmeticUnsupported("a start that depends on a summation index")
-    with recording_extents() as inside:
-        images = motion.images([state_name(place) for place in range(len(starts))])
-    note_for_each((size,), inside)
-    values = [Indexed(_value(made), start.axes) for made, start in zip(_heads(motion, images), motion.starts, strict=True)]
+    if isinstance(number, int):
+        return one_by_one.stepped.__wrapped__(number, step, *starts)
+    values = _moved(_steps(count, number), step, tuple(map(_matrix, starts)), 0)
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def _steps(count: Any, number: Any) -> Size:
+    if not is_size(number):
+        raise ArithmeticUnsupported(f"{count!r} steps, which may be no number of steps")
+    return size_of("count", number)
+
+
+def _moved(size: Size, step: Callable[..., Any], starts: tuple[Indexed, ...], kept: int) -> list[Indexed]:
+    """The values after all steps, of which the last `kept` hold what came before."""
+    motion = Motion(step, size, starts, kept)
+    if any(start.bound for start in starts):
+        raise ArithmeticUnsupported("a start that depends on a summation index")
+    names = {state_name(place): place for place in range(len(starts))}
+    with recording_extents() as inside:
+        images = motion.images(list(names))
+    note_for_each((size,), inside)
+    if any("~" in made.name and made.name not in names for value in images for made in value.heads()) or any(
+        "~" in made.name for start in starts for made in start.value.heads()
+    ):
+        raise ArithmeticUnsupported("the derivative of what moves from step to step has no symbolic form")
+    own = [{names[made.name] for made in image.heads() if made.name in names} for image in images]
+    motion = replace(motion, reached=tuple(_reached(place, own) for place in range(len(starts))))
+    values = []
+    for place, start in enumerate(starts):
+        made = _head(motion, place)
+        values.append(Indexed(single(made, range(len(made.sizes)), made.sizes), start.axes))
+    return values
+
+
+def visited(count: Any, step: Callable[..., Any], *starts: Any) -> Any:
+    """The states after each step, as families over the number of the step.
+
+    Beside the states move tensors with one index more, from zero: a step adds its states at its own number.
+    """
+    number = unguarded(count)
+    if isinstance(number, int):
+        return one_by_one.visited.__wrapped__(number, step, *starts)
+    points, size = [_matrix(start) for start in starts], _steps(count, number)
+    kept = [Indexed(Sum((*point.value.slots, size), {}), (*point.axes, 1)) for point in points]
+
+    def further(k: StepNumber, *every: Indexed) -> list[Indexed]:
+        moved = step(k, *every[: len(points)])
+        made = [_matrix(one) for one in (moved if isinstance(moved, (list, tuple)) else (moved,))]
+        return [*made, *(before + _at_one_step(one, size) for before, one in zip(every[len(points) :], made, strict=True))]
+
+    values = _moved(size, further, (*points, *kept), len(kept))[len(points) :]
+    families = []
+    for value, point in zip(values, points, strict=True):
+        index = SummationIndex(size)
+        families.append(IndexedFamily(index, Indexed(value.value, point.axes, (index,))))
+    return families[0] if len(families) == 1 else tuple(families)
+
+
+def _at_one_step(operand: Indexed, size: Size) -> Indexed:
+    """The matrix times the unit vector of the step."""
+    own = range(len(operand.value.slots))
+    unit = single(at_step(size), (0,), (size,))
+    value = contract([(operand.value, own), (unit, [len(own)])], [*own, len(own)])
+    return Indexed(value, (*operand.axes, 1), operand.bound)
 
 
 def _matrix(operand: Any) -> Indexed:
@@ -114,20 +169,6 @@ def _matrix(operand: Any) -> Indexed:
     if not isinstance(found, Indexed):
         raise ArithmeticUnsupported(f"{operand!r} as what moves from step to step")
     return found
-
-
-def _value(made: Head) -> Sum:
-    return single(made, range(len(made.sizes)), made.sizes)
-
-
-def _heads(motion: Motion, images: Sequence[Sum]) -> list[Head]:
-    """The values after all steps, each with those states alone on which it depends."""
-    names = {state_name(place): place for place in range(len(images))}
-    own = [{names[made.name] for made in image.heads() if made.name in names} for image in images]
-    for value in (*(start.value for start in motion.starts), *images):
-        if any("~" in made.name and made.name not in names for made in value.heads()):
-            raise ArithmeticUnsupported("the derivative of what moves from step to step has no symbolic form")
-    return [_head(motion, place, _reached(place, own)) for place in range(len(images))]
 
 
 def _reached(place: int, own: Sequence[set[int]]) -> tuple[int, ...]:
@@ -139,7 +180,9 @@ def _reached(place: int, own: Sequence[set[int]]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _head(motion: Motion, place: int, places: tuple[int, ...]) -> Head:
+def _head(motion: Motion, place: int) -> Head:
+    """The value after all steps, told apart by those alone on which it depends."""
+    places = motion.reached[place]
     every = [state_name(-1 - other) for other in range(len(motion.starts))]
     for number, other in enumerate(places):
         every[other] = state_name(number)
@@ -152,14 +195,14 @@ def _head(motion: Motion, place: int, places: tuple[int, ...]) -> Head:
 
 def members(made: Head) -> list[Head]:
     """The values of the matrices on which one depends, itself among them, in the order of its recurrence."""
-    recurrence: Recurrence = made.parameter
-    found = []
-    for place in recurrence.places:
-        names = {state_name(other): other for other in range(len(recurrence.motion.starts))}
-        images = recurrence.motion.images(list(names))
-        own = [{names[one.name] for one in image.heads() if one.name in names} for image in images]
-        found.append(_head(recurrence.motion, place, _reached(place, own)))
-    return found
+    return [_head(made.parameter.motion, place) for place in made.parameter.places]
+
+
+def state_of(made: Head) -> Head | None:
+    """Of a value that holds what a matrix was after each step, the value of that matrix."""
+    motion, place = made.parameter.motion, made.parameter.places[made.parameter.own]
+    first = len(motion.starts) - motion.kept
+    return _head(motion, place - first) if place >= first else None
 
 
 @rule("the unit vector of one step", AT_STEP)
@@ -175,5 +218,5 @@ def _one_step(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
-register_forms({"stepped": stepped})
-__all__ = ["STEPPED", "Motion", "Recurrence", "members", "state_name", "stepped"]
+register_forms({"stepped": stepped, "visited": visited})
+__all__ = ["STEPPED", "Motion", "Recurrence", "members", "state_name", "state_of", "stepped", "visited"]

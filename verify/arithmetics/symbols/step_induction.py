@@ -13,7 +13,7 @@ from verify.arithmetics.symbols.heads import Head, Size, tensor
 from verify.arithmetics.symbols.hypothesis_rules import vanishing
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import ITERATE
-from verify.arithmetics.symbols.recurrences import STEPPED, members
+from verify.arithmetics.symbols.recurrences import STEPPED, members, state_of
 from verify.arithmetics.symbols.sums import Sum, contract, extra_rules, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -54,8 +54,12 @@ class StepInduction:
 def shown_by_induction(parts: Sequence[Sum]) -> StepInduction | None:
     """The induction that shows that these sums vanish, if there is one."""
     equations = tuple(part for part in parts if any(not value.vanishes() for value in part.terms.values()))
-    met = sorted({one for part in equations for one in part.heads() if _moves(one)}, key=lambda one: one.number)
     try:
+        # what the matrices were after each step agrees where they always do
+        equations += tuple(
+            before for part in equations if (before := _before(part)) is not None
+        )
+        met = sorted({one for part in equations for one in part.heads() if _moves(one)}, key=lambda one: one.number)
         own = {one: members(one) if one.kind == STEPPED else [one] for one in met}
         every = tuple(dict.fromkeys(other for one in met for other in own[one]))
         if len({one.parameter.count for one in every}) != 1:
@@ -65,6 +69,35 @@ def shown_by_induction(parts: Sequence[Sum]) -> StepInduction | None:
         return found if _starts(found) and _is_kept(found) else None
     except ArithmeticUnsupported:
         return None
+
+
+def _before(equation: Sum) -> Sum | None:
+    """An equation in what matrices were after each step, as one in these matrices; None where it is no such equation."""
+    last: set[int] = set()
+    slots = range(len(equation.slots))
+    terms = []
+    for key, value in equation.terms.items():
+        states = [(k, at) for k, (made, at) in enumerate(key) if made.kind == STEPPED and state_of(made) is not None]
+        if len(states) != 1:
+            return None
+        ((place, at),) = states
+        last.add(at[-1])
+        if sum(index == at[-1] for _, other in key for index in other) != 1:
+            return None
+        terms.append((key, value, place))
+    if len(last) != 1 or not last < set(slots):
+        return None
+    (gone,) = last
+    out = [slot for slot in slots if slot != gone]
+    total = Sum([equation.slots[slot] for slot in out], {})
+    for key, value, place in terms:
+        parts = []
+        for k, (made, at) in enumerate(key):
+            one, at = (state_of(made), at[:-1]) if k == place else (made, at)
+            assert one is not None
+            parts.append((single(one, range(len(at)), one.sizes), at))
+        total = total.plus(contract(parts, out, {slot: equation.slots[slot] for slot in out}), value)
+    return total
 
 
 def _moves(made: Head) -> bool:

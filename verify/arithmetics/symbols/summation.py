@@ -35,7 +35,7 @@ class StepNumber:
     """The number of one step, any of `size`: what `verify.matrix.stepped` hands to a step, to read stacks at."""
 
     def __init__(self, size: Size) -> None:
-        self.size = size
+        self.size, self.number = size, next(_variables)
 
     def __repr__(self) -> str:
         return f"step of {self.size}"
