@@ -42,6 +42,7 @@ from verify.gate.rounding import DERIVATIVE, Reference
 from verify.gate.standing import Standing
 from verify.gate.subject_errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 from verify.inputs.shrinking import shrunk
+from verify.vocabulary.errors import in_one_line
 
 #: A derivative that is refused so often in a row is not asked for again.
 PATIENCE = 3
@@ -143,6 +144,8 @@ class Comparison:
         for number, prepared in enumerate(self.points.prepared(check)):
             if walk.compared == self.points.count(check):
                 break
+            if prepared.point.in_half and dtype not in HALVES:
+                continue
             with place(number + number // ROUND):
                 if self._is_broken_at(prepared, walk, shrinking):
                     return walk.finding
@@ -298,11 +301,15 @@ class Comparison:
     def _describe(self, finding: Finding, prepared: Prepared, gap: Gap, shrinking: bool) -> None:
         """Keep the smallest example found at which the implementation is still wrong."""
         point = prepared.point
-        for smaller, found in self._smaller(prepared, finding.dtype) if shrinking else ():
-            point, gap = smaller, found
+        ended = ""
+        try:
+            for smaller, found in self._smaller(prepared, finding.dtype) if shrinking else ():
+                point, gap = smaller, found
+        except RuntimeError as problem:  # of a device, say, that computes nothing any more: what was found stays found
+            ended = f"; the search for a smaller example ended with {in_one_line(problem)}"
         finding.status, finding.residual, finding.at = BROKEN, gap.residual, point.title
         finding.entries = sum(point.arguments[name].numel() for name in point.moving)
-        finding.why = f"{gap.name} is wrong"
+        finding.why = f"{gap.name} is wrong{ended}"
         if finding.entries <= READABLE:
             finding.inputs = {
                 name: (x.detach() + 0.0 if name in point.moving else x).tolist() if hasattr(x, "tolist") else x

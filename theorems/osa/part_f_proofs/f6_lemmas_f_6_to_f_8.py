@@ -217,7 +217,7 @@ EQUATION_80 = Claim(OSA, "osa.eq-80", label="Eq. (80), proof of Lemma F.7", name
     statement=r"""
         \left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2 \le
         \int_0^1 \|\exp(s[\mathbf{S}]^\top)\|_2 \|\exp((1-s)[\mathbf{S}])\|_2 ds = \int_0^1 1 ds = 1""",
-    assumptions=[SKEW],
+    assumptions=[SKEW], hypotheses=[skew("S", SKEW.text)], all_sizes=True,
     relation=AtMost(left="||dvec exp(S) / dvec S||_2, the integrand, and 1", ascent=False), sizes={"m": (1, 3)},
     proof=("osa.eq-79", "osa.f7-lemma-orthogonal"),
     note="The integrand is compared with 1 from both sides at any $s$; so it is constant, and is its own integral.",

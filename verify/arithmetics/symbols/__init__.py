@@ -14,6 +14,7 @@ from verify.arithmetics.symbols import (
     positions,
     product_rules,
     ragged,
+    recurrences,
 )
 from verify.arithmetics.symbols.indexed import Indexed, named
 from verify.arithmetics.symbols.summation import SummationIndex
@@ -31,4 +32,5 @@ __all__ = [
     "positions",
     "product_rules",
     "ragged",
+    "recurrences",
 ]
