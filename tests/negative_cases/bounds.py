@@ -27,7 +27,6 @@ from tests.negative_cases.derivations import (
     minor,
     n,
     names_of,
-    newton_schulz,
     numbers,
     of,
     raises,
@@ -37,6 +36,7 @@ from tests.negative_cases.derivations import (
     third_moment,
     weights,
 )
+from tests.symbolic_cases import newton_schulz
 from verify.arithmetics.norms import input_matrix, nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, mean_exponential
 from verify.arithmetics.norms.bounded import total_of
