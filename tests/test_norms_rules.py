@@ -148,7 +148,8 @@ def expressions() -> list[Any]:
         small @ A.T - A @ small.T, C @ (A @ B.T - B @ A.T) @ C.T, iterated(K, newton_schulz, small),
         iterated(K, newton_schulz, A / (frobenius_norm(A) + 1)), expm(stacked_with_identity)[:n, n:],
         normalize_rows(A @ C), normalize_rows(A), parts(concatenate([A, B], axis=0), N, 0)[0], eye(n) - v.T @ v / row_norms(v) ** 2,
-        basis_vector(n, 0), basis_vector(m, 1), *derivatives(), *exponentials(), *products_of_blocks(),
+        basis_vector(n, 0), basis_vector(m, 1), covariance @ w.T, diag(v) @ w.T, other @ A.T @ A,
+        *derivatives(), *exponentials(), *products_of_blocks(),
     ]  # fmt: skip
 
 

@@ -162,6 +162,10 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         ),
     ),
     "contraction": (Silent(FROBENIUS, lambda small: small), Silent(SPECTRAL, lambda A: A)),
+    "diagonal of a column": (
+        Unproved(lambda v, u: F(diag(v) @ u.T), lambda v: F(v)),
+        Unproved(lambda v, A: F(diag(v) @ A.T), lambda v, A: maximum(absolute(v)) * N(A)),
+    ),
     "number among the factors": (Silent(FROBENIUS, lambda A, B: A @ B), Silent(LARGEST, lambda e, v: e @ v)),
     # -- smallest singular values
     "smallest singular value of a sum": (
