@@ -27,6 +27,7 @@ from verify.checks.record import UPHELD
 from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, Unit, unit_at
+from verify.gate.batch_places import place, places
 from verify.gate.choice import draws_of, sizes_of, square_draws
 from verify.gate.findings import (
     BROKEN,
@@ -39,11 +40,10 @@ from verify.gate.findings import (
     Finding,
 )
 from verify.gate.known import found_once
-from verify.gate.places import place, places
 from verify.gate.profiles import WITHIN_HALF
 from verify.gate.reach import Calls, reached_subjects
 from verify.gate.standing import Standing
-from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult, described
 from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.inputs.shrinking import shrunk
 from verify.oracles.statistics import FALSE_ALARM, LawTest
@@ -170,7 +170,7 @@ def examine(
     except NotDifferentiable as problem:
         finding.why = f"{NOT_DIFFERENTIABLE}: {problem}"
     except Exception as problem:  # a derivative that torch refuses, or what the implementation's values led to
-        text = f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0][:200]}"
+        text = described(problem)
         finding.why = f"{NOT_DIFFERENTIABLE}: {text}" if standing.differentiated else f"no value: {text}"
     finding.calls = standing.calls
     if finding.status == SATISFIED and standing.calls == 0:
