@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -45,6 +46,8 @@ from verify.inputs.shrinking import shrunk
 
 #: A derivative that is refused so often in a row is not asked for again.
 PATIENCE = 3
+#: Where values are compared once more, where no gradient is asked for: with this title, for which fast paths are the same.
+LARGE, ORDINARY = (SIZES, LONG), "ordinary"
 #: Evaluations that the search for a small example may cost.
 SHRINKING = 40
 #: How often it is called at the same arguments at effort deep: a failure of one call in 300 is missed once in 700 times.
@@ -118,6 +121,9 @@ class Comparison:
                 if gap is None:
                     continue
                 finding.examples += 1
+                right = gap.agrees or gap.residual <= allowed(dtype)
+                if right and check in LARGE and self._is_wrong_without_gradients(finding, prepared):
+                    return finding
                 if gap.agrees:
                     agreeing.append((gap, prepared.point.title))
                     if check == FIRST and self._is_wrong_in_part(finding, prepared, in_part):
@@ -125,7 +131,7 @@ class Comparison:
                     continue
                 if gap.residual >= (finding.residual or 0.0):
                     finding.residual, finding.at = gap.residual, prepared.point.title
-                if gap.residual > allowed(dtype):
+                if not right:
                     self._describe(finding, prepared, gap, shrinking)
                     return finding
 
@@ -162,6 +168,18 @@ class Comparison:
             except Exception:  # said where second derivatives are compared
                 continue
         return False
+
+    def _is_wrong_without_gradients(self, finding: Finding, prepared: Prepared) -> bool:
+        """Whether values are wrong under no_grad, for which layers and libraries have paths of their own."""
+        if not prepared.point.title.startswith(ORDINARY):
+            return False
+        point = dataclasses.replace(prepared.point, order=0)
+        gap = self._gap(point, prepared.truth, finding.dtype, around=torch.no_grad)
+        if gap is None or gap.agrees or gap.residual <= allowed(finding.dtype):
+            return False
+        self._describe(finding, dataclasses.replace(prepared, point=point), gap, shrinking=False)
+        finding.why += " where no gradient is asked for"
+        return True
 
     def _is_wrong_in_part(self, finding: Finding, prepared: Prepared, asked: list[list[str]]) -> bool:
         """Whether derivatives are wrong where only some arguments need one, as of frozen keys: one of them, or all but one.
@@ -250,10 +268,26 @@ class Comparison:
                 return finding
         return finding
 
-    def _gap(self, point: Point, truth: Reference, dtype: str, values: bool = False, kinks: bool = True) -> Gap | None:
-        """The largest distance from the definition; not `kinks`: those that a kink of the definition may explain as well."""
+    def _gap(
+        self,
+        point: Point,
+        truth: Reference,
+        dtype: str,
+        values: bool = False,
+        kinks: bool = True,
+        around: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext,
+    ) -> Gap | None:
+        """The largest distance from the definition; not `kinks`: those that a kink of the definition may explain as well.
+
+        `around`: a context in which the implementation is called.
+        """
         asked = dataclasses.replace(point, order=0) if values else point
-        watched = functools.partial(counted, self.kernels)
+
+        @contextlib.contextmanager
+        def watched() -> Iterator[None]:
+            with counted(self.kernels), around():
+                yield
+
         self.standing.expect(asked.arguments, point.shape_of_value(truth.results))
         gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device, allowed(dtype), watched)
         if gap is None or gap.agrees or gap.residual <= allowed(dtype):
