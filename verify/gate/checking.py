@@ -36,7 +36,7 @@ from verify.gate.recognised import known_as, recognised
 from verify.gate.standing import CHANGED, Standing, title_of
 from verify.gate.subject_errors import Raised, WrongResult
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.errors import InputError
+from verify.vocabulary.errors import InputError, in_one_line
 from verify.vocabulary.registry import load
 from verify.vocabulary.relations import FollowsLaw
 from verify.vocabulary.subjects import definition_of, replaced
@@ -93,11 +93,19 @@ class Gate:
 
         `briefly` and `shrinking` as for `verify.gate.measure.examine`.
         """
+        import torch
+
+        lost: type[Exception] = getattr(torch, "AcceleratorError", Raised)  # of torch from 2.8 on
         try:
             return contained(self._run)(check, dtype, briefly, shrinking)  # type: ignore[no-any-return]
-        except (Raised, WrongResult) as problem:
+        except (Raised, WrongResult, lost) as problem:
             own = self.profile.claim() if check == DEFINITION else None
             label = COMPARISONS.get(check) or (own or self._claim(check)).label
+            if not isinstance(
+                problem, (Raised, WrongResult)
+            ):  # the error of a kernel, which may come to light much later
+                why = f"{self.settings.device} computes nothing any more: {in_one_line(problem)}"
+                return Finding(check, label, dtype, UNCHECKABLE, why)
             return Finding(
                 check, label, dtype, BROKEN, f"it raised {problem}" if isinstance(problem, Raised) else str(problem)
             )
@@ -268,10 +276,11 @@ def check(
         kernels that are known by name (`verify.gate.recognised`) need none.
     claims: a glob of claim ids, or several; only claims that hold are gates.  Without it, statistical claims are left
         out unless the subject itself draws samples: they take long.
-    require: "derivatives", or globs of checks: what cannot be decided of these counts as broken.  accept: the same words
+    require: "derivatives", or globs of checks: what is not decided of these counts as broken, also where it was left out or
+        did not call the implementation.  accept: the same words
         for what may stay undecided; the report is not ok where anything else does.
     sizes: what the implementation admits, by name: {"d_K": 64} or {"d_K": (8, 64)}.  where: a condition on the sizes, as a
-        function of a mapping or as text "package.module:function".  Claims that have none of these sizes are undecided.
+        function of a mapping or as text "package.module:function".  Claims that have none of these sizes are left out.
     effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both); "bfloat16"
         and "float16" too, in which theorems are not checked.  device: a torch device.
 
