@@ -430,8 +430,9 @@ def _alike(arrays: Arrays, first: str) -> None:
         arrays[first] = rng.uniform(-NEARLY, NEARLY, arrays[first].shape)
         arrays[first][..., :1] = LARGER
         return
-    keys = [name for name in ("C", "K") if name in arrays] or [first]
-    arrays.update({name: np.abs(arrays[name]) for name in ("V", "D") if name in arrays and first not in keys})
+    keys = [name for name in ("C", "K") if name in arrays] if "K" in arrays else [first]
+    values = [name for name in ("V", "D") if "K" in arrays and isinstance(arrays.get(name), np.ndarray)]
+    arrays.update({name: np.abs(arrays[name]) for name in values})
     kept = arrays[keys[-1]][..., :1, :]
     arrays.update({name: kept * (1 + rng.uniform(-NEARLY, NEARLY, arrays[name].shape)) for name in keys})
     arrays[keys[0]][..., :1, :] *= 2
