@@ -50,6 +50,7 @@ def layers() -> tuple[list[Layer], list[Layer]]:
         blocks,
         cases,
         encodings,
+        feared,
         in_use,
         kernels,
         modules,
@@ -73,6 +74,7 @@ def layers() -> tuple[list[Layer], list[Layer]]:
         arguments,
         rights,
         seldom,
+        feared,
     ):
         module.collect()
     return WRONG, RIGHT

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -46,6 +47,8 @@ from verify.vocabulary.errors import in_one_line
 
 #: A derivative that is refused so often in a row is not asked for again.
 PATIENCE = 3
+#: Where values are compared once more, where no gradient is asked for: with this title, for which fast paths are the same.
+LARGE, ORDINARY = (SIZES, LONG), "ordinary"
 #: Evaluations that the search for a small example may cost.
 SHRINKING = 40
 #: How often it is called at the same arguments at effort deep: a failure of one call in 300 is missed once in 700 times.
@@ -173,12 +176,14 @@ class Comparison:
         finding.examples += 1
         if gap.agrees:
             walk.agreeing.append((gap, point.title))
-            return finding.check == FIRST and self._is_wrong_in_part(finding, prepared, walk.parts)
-        walk.measured(gap.residual, point.title)
-        if gap.residual <= allowed(finding.dtype):
-            return False
-        self._describe(finding, prepared, gap, shrinking)
-        return True
+            if finding.check == FIRST:
+                return self._is_wrong_in_part(finding, prepared, walk.parts)
+        else:
+            walk.measured(gap.residual, point.title)
+            if gap.residual > allowed(finding.dtype):
+                self._describe(finding, prepared, gap, shrinking)
+                return True
+        return finding.check in LARGE and self._is_wrong_without_gradients(finding, prepared)
 
     @functools.cached_property
     def is_differentiable_once(self) -> bool:
@@ -191,6 +196,23 @@ class Comparison:
             except Exception:  # said where second derivatives are compared
                 continue
         return False
+
+    def _is_wrong_without_gradients(self, finding: Finding, prepared: Prepared) -> bool:
+        """Whether values are wrong under no_grad, for which layers and libraries have paths of their own."""
+        if not prepared.point.title.startswith(ORDINARY):
+            return False
+        where = "where no gradient is asked for"
+        point = dataclasses.replace(prepared.point, order=0)
+        try:
+            gap = self._gap(point, prepared.truth, finding.dtype, around=torch.no_grad)
+        except (Raised, WrongResult) as problem:
+            finding.status, finding.at, finding.why = BROKEN, point.title, f"{problem}, {where}"
+            return True
+        if gap is None or gap.agrees or gap.residual <= allowed(finding.dtype):
+            return False
+        self._describe(finding, dataclasses.replace(prepared, point=point), gap, shrinking=False)
+        finding.why += f" {where}"
+        return True
 
     def _is_wrong_in_part(self, finding: Finding, prepared: Prepared, asked: list[list[str]]) -> bool:
         """Whether derivatives are wrong where only some arguments need one, as of frozen keys: one of them, or all but one.
@@ -279,10 +301,26 @@ class Comparison:
                 return finding
         return finding
 
-    def _gap(self, point: Point, truth: Reference, dtype: str, values: bool = False, kinks: bool = True) -> Gap | None:
-        """The largest distance from the definition; not `kinks`: those that a kink of the definition may explain as well."""
+    def _gap(
+        self,
+        point: Point,
+        truth: Reference,
+        dtype: str,
+        values: bool = False,
+        kinks: bool = True,
+        around: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext,
+    ) -> Gap | None:
+        """The largest distance from the definition; not `kinks`: those that a kink of the definition may explain as well.
+
+        `around`: a context in which the implementation is called.
+        """
         asked = dataclasses.replace(point, order=0) if values else point
-        watched = functools.partial(counted, self.kernels)
+
+        @contextlib.contextmanager
+        def watched() -> Iterator[None]:
+            with counted(self.kernels), around():
+                yield
+
         self.standing.expect(asked.arguments, point.shape_of_value(truth.results))
         gap = gap_at(asked, self.standing, truth, torch_dtype(dtype), self.settings.device, allowed(dtype), watched)
         if gap is None or gap.agrees or gap.residual <= allowed(dtype):

@@ -37,11 +37,17 @@ MANY = 2**25
 ENTRIES, ENTRIES_OF_WIDTHS = 80_000, 300_000
 #: Widths of heads that are in use besides powers of two, and those among them that kernels have cases for.
 WIDTHS = (80, 96, 112, 128, 256)
+#: Values that are not as wide as keys, at widths that fast kernels take: keys first.
+UNEQUAL = ((64, 128), (192, 128))
+#: Groups of keys and heads beside the ratios, as many groups as layers in use have.
+GROUPS = ((4, 8), (8, 16))
 #: By which names widths go; how many heads may share keys; numbers of samples and heads whose product is above 64.
 WIDTH_NAMES, RATIOS, MANY_HEADS = ("d_K", "d_V", "e"), range(1, 9), (5, 13)
 #: Numbers of tokens by effort that end inside a block of 128 that begins inside one of 64, and the other lengths there.
 INSIDE = {"quick": (100,), "ci": (81, 100, 127), "deep": (66, 81, 96, 100, 112, 127)}
-FEW_TOKENS = 5
+#: Other lengths where one is large, of which the first is taken that a subject admits; so many keys one query meets, as
+#: where a token after the other is generated.
+FEW_TOKENS, AGAINST_ONE = (5, 6, 8, 4), 129
 #: Long points at which exponentials are nearly equal, by what part of themselves keys differ, and one logit is larger there.
 ALIKE, NEARLY, LARGER = "keys alike but two", 2.0**-5, 0.5
 #: By how much, relative to themselves, entries of large points are changed so that they have bits beyond those of float32.
@@ -135,8 +141,9 @@ def block_sizes(profile: Profile, seed: int) -> list[dict[str, int]]:
 def cases_of_kernels(profile: Profile, effort: str) -> list[dict[str, int]]:
     """Sizes that kernels treat as cases of their own, those that the subject has.
 
-    All widths in `WIDTHS`, 1 to 8 heads for each group of keys, more samples times heads than 64, and tokens that end inside a
-    block; other lengths are small.  Widths and ratios of heads come together where arguments do not become too large.
+    All widths in `WIDTHS`, 1 to 8 heads for each group of keys, more samples times heads than 64, tokens that end inside a
+    block, values wider or narrower than keys, and one query against many keys; other lengths are small.  Widths and ratios
+    of heads come together where arguments do not become too large.
     """
     claim = profile.claim()
     if profile.largest < LARGE[-1]:
@@ -150,17 +157,21 @@ def cases_of_kernels(profile: Profile, effort: str) -> list[dict[str, int]]:
     wanted: list[dict[str, int]] = [
         {**(width or {}), **(ratio or {})} for width, ratio in itertools.zip_longest(each, ratios)
     ]
+    wanted += [{"G": groups, "H": H} for groups, H in GROUPS if heads]
+    wanted += [{"d_K": keys, "d_V": values} for keys, values in UNEQUAL if {"d_K", "d_V"} <= widths]
     if {"B", "H"} <= set(claim.sizes) - lengths:
         wanted.append(dict(zip(("B", "H"), MANY_HEADS, strict=True)))
     wanted += [dict.fromkeys(tokens, length) for length in INSIDE[effort] if tokens]
-    base = {name: FEW_TOKENS if name in lengths else low for name, (low, _) in claim.sizes.items()}
+    wanted += [{**dict.fromkeys(tokens, AGAINST_ONE), "m": 1}] * ("m" in tokens and len(tokens) > 1)
 
     def completed(given: Mapping[str, int]) -> dict[str, int] | None:
-        sizes = {**base, **given}
-        sizes |= {name: of(sizes) for name, of in derived.items()}
-        in_range = all(low <= sizes[name] <= high for name, (low, high) in profile.choice.ranges.items())
-        fits = in_range and admissible(profile, claim, sizes) and _entries(claim, sizes) <= ENTRIES_OF_WIDTHS
-        return sizes if fits else None
+        for few in FEW_TOKENS:
+            sizes = {name: few if name in lengths else low for name, (low, _) in claim.sizes.items()} | dict(given)
+            sizes |= {name: of(sizes) for name, of in derived.items()}
+            in_range = all(low <= sizes[name] <= high for name, (low, high) in profile.choice.ranges.items())
+            if in_range and admissible(profile, claim, sizes) and _entries(claim, sizes) <= ENTRIES_OF_WIDTHS:
+                return sizes
+        return None
 
     found = []
     for given in wanted:
@@ -419,8 +430,9 @@ def _alike(arrays: Arrays, first: str) -> None:
         arrays[first] = rng.uniform(-NEARLY, NEARLY, arrays[first].shape)
         arrays[first][..., :1] = LARGER
         return
-    keys = [name for name in ("C", "K") if name in arrays] or [first]
-    arrays.update({name: np.abs(arrays[name]) for name in ("V", "D") if name in arrays and first not in keys})
+    keys = [name for name in ("C", "K") if name in arrays] if "K" in arrays else [first]
+    values = [name for name in ("V", "D") if "K" in arrays and isinstance(arrays.get(name), np.ndarray)]
+    arrays.update({name: np.abs(arrays[name]) for name in values})
     kept = arrays[keys[-1]][..., :1, :]
     arrays.update({name: kept * (1 + rng.uniform(-NEARLY, NEARLY, arrays[name].shape)) for name in keys})
     arrays[keys[0]][..., :1, :] *= 2
