@@ -1,16 +1,19 @@
 """Right layers at many seeds: `python -m tests.false_alarms 0:9 'transformer.*'` prints what the gate holds against them.
 
 Every layer of `tests/wrong_layers` that is right goes through all comparisons and theorems at effort quick, in float64 and
-float32, with each of the seeds.  The exit status is 1 where one is rejected.
+float32, with each of the seeds, on the torch device that a third argument names.  The exit status is 1 where one is rejected.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import functools
+import inspect
 import sys
 import time
 import warnings
+from typing import Any
 
 import torch
 
@@ -20,18 +23,32 @@ from verify.gate.comparison import Comparison
 from verify.gate.findings import BROKEN, Finding
 
 
-def seeded(layer: Layer, seed: int) -> Gate:
+def on_device(function: Any, device: str) -> Any:
+    """`function`, whose own tensors, such as masks, are made on `device`; the layers do not say where."""
+    if not inspect.isfunction(function):
+        return function.to(device) if isinstance(function, torch.nn.Module) else function
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        with torch.device(device):
+            return function(*args, **kwargs)
+
+    return called
+
+
+def seeded(layer: Layer, seed: int, device: str = "cpu") -> Gate:
     """The gate of a layer, whose draws are those of another seed."""
-    made = gate(layer.subject, layer.make(), adapter=layer.adapter)
+    function = layer.make() if device == "cpu" else on_device(layer.make(), device)
+    made = gate(layer.subject, function, adapter=layer.adapter, device=device)
     made.settings = dataclasses.replace(made.settings, seed=seed)
     if made.comparison:
         made.comparison = Comparison(made.profile, made.standing, made.settings)
     return made
 
 
-def alarms(layer: Layer, seed: int) -> list[Finding]:
+def alarms(layer: Layer, seed: int, device: str = "cpu") -> list[Finding]:
     """The checks that a layer breaks at a seed."""
-    made = seeded(layer, seed)
+    made = seeded(layer, seed, device)
     torch.manual_seed(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -39,7 +56,7 @@ def alarms(layer: Layer, seed: int) -> list[Finding]:
     return [finding for finding in found if finding.status == BROKEN]
 
 
-def main(seeds: str, glob: str = "*") -> int:
+def main(seeds: str, glob: str = "*", device: str = "cpu") -> int:
     """Print one line for each layer at each seed from the first to the last, and what is broken in full."""
     torch.set_num_threads(1)
     first, _, last = seeds.partition(":")
@@ -47,7 +64,7 @@ def main(seeds: str, glob: str = "*") -> int:
     for seed in range(int(first), int(last or first) + 1):
         for layer in (each for each in layers()[1] if fnmatch.fnmatchcase(each.subject, glob)):
             start = time.process_time()
-            found = alarms(layer, seed)
+            found = alarms(layer, seed, device)
             tried, broken = tried + 1, broken + bool(found)
             print(
                 f"seed {seed}  {time.process_time() - start:5.1f} s  {'REJECTED' if found else 'passes'}  {layer.name}",

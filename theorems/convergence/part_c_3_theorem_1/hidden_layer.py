@@ -128,10 +128,11 @@ CHERNOFF = (
 )
 
 
-def _tensor(array: Any) -> Any:
+def _beside(generator: Any, array: Any) -> Any:
+    """The array as a tensor on the device of `generator`, where its samples are."""
     import torch
 
-    return torch.as_tensor(array, dtype=torch.float64)
+    return torch.as_tensor(array, dtype=torch.float64, device=generator.device)
 
 
 def sufficient_width(Phi: Any, eta_V: float, delta: float) -> int:
@@ -144,7 +145,7 @@ def eigenvalue_shortfalls(share: Any, generator: Any, samples: int, Phi: Any, et
     """Whether lambda_min(tau_1^2 relu relu^T) falls below tau_1^2 d_m `share` too often; in units of tau_1^2 d_m."""
     import torch
 
-    Phi, eta_V = _tensor(Phi), float(eta_V)
+    Phi, eta_V = _beside(generator, Phi), float(eta_V)
     tests = []
     for delta in DELTAS:
         d_m = sufficient_width(Phi, eta_V, delta)
@@ -259,15 +260,15 @@ def large_losses(formula: Any, generator: Any, samples: int, X: Samples, d_m: Wi
     """Whether the residual of labels 1 exceeds the bound more often than delta, for every row of Table 1."""
     import torch
 
-    X = _tensor(X)
+    X = _beside(generator, X)
     N, d_s, d = X.shape
     C_x = float((X * X).sum((1, 2)).max() / d_s) ** 0.5
     tests = []
     for name in INITIALISATIONS:
         gain = {"LeCun": 1.0, "He": 2.0, "NTK": 1.0}[name]
         eta, eta_O, tau_1 = (1.0, 1.0, d_m**-0.5) if name == "NTK" else (gain / d, gain / d_m, 1.0)
-        W = torch.randn(3, samples, d_m, d, generator=generator, dtype=torch.float64) * math.sqrt(eta)
-        w_O = torch.randn(samples, d_m, generator=generator, dtype=torch.float64) * math.sqrt(eta_O)
+        W = standard_normal(generator, X, 3, samples, d_m, d) * math.sqrt(eta)
+        w_O = standard_normal(generator, X, samples, d_m) * math.sqrt(eta_O)
         products = W[0].mT @ W[1] * (1 / d_m if name == "NTK" else d_m**-0.5)
         logits = torch.einsum("nia,sab,njb->snij", X, products, X)
         attended = torch.einsum("snij,njd,smd->snim", logits.softmax(-1), X, W[2])

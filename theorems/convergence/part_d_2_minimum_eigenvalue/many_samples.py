@@ -160,13 +160,13 @@ def eigenvalues_of_samples(formula: Any, generator: Any, samples: int, support: 
     """Whether lambda_min(Phi^{*T} Phi^*) falls below the bound too often."""
     import torch
 
-    support = torch.as_tensor(support, dtype=torch.float64)
+    support = torch.as_tensor(support, dtype=torch.float64, device=generator.device)
     m, d_s, d = support.shape
     sums = support.sum(1)
     least = float(torch.linalg.eigvalsh(sums.T @ sums / m)[0])
     bound = float((support * support).sum((1, 2)).max() / d_s)  # C_x^2
     N = math.ceil(8 * d_s**2 * bound / least * math.log(d / LAW_DELTA))
-    Phi = support[torch.randint(m, (samples, N), generator=generator)].mean(2)
+    Phi = support[torch.randint(m, (samples, N), generator=generator, device=generator.device)].mean(2)
     below = torch.linalg.eigvalsh(Phi.mT @ Phi)[:, 0] < formula(N, least, d_s)
     return [at_most_probability(f"below the bound at N = {N}", int(below.sum()), samples, LAW_DELTA)]
 

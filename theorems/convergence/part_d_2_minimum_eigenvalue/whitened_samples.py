@@ -48,13 +48,13 @@ def eigenvalues_of_whitened_samples(formula: Any, generator: Any, samples: int, 
     """Whether lambda_min(Z*^T Z*) falls below the bound more often than e^{-d}."""
     import torch
 
-    support = torch.as_tensor(support, dtype=torch.float64)
+    support = torch.as_tensor(support, dtype=torch.float64, device=generator.device)
     m, d_s, d = support.shape
     sums = support.sum(1)
     values, vectors = torch.linalg.eigh(sums.T @ sums / m)
     rows = support.mean(1) @ vectors / values.sqrt() @ vectors.T
     N = sufficient_number(rows, d_s)
-    Z = rows[torch.randint(m, (samples, N), generator=generator)]
+    Z = rows[torch.randint(m, (samples, N), generator=generator, device=generator.device)]
     below = torch.linalg.eigvalsh(Z.mT @ Z)[:, 0] < formula(N, d, d_s)
     return [at_most_probability(f"below the bound at N = {N}", int(below.sum()), samples, math.exp(-d))]
 

@@ -25,12 +25,13 @@ def additions(count: int, generator: Any) -> Any:
     """Tokens of `count` problems of 5-digit addition, shape (count, 18); digits are tokens 0-9."""
     import torch
 
-    a, b = (torch.randint(0, 100_000, (count,), generator=generator) for _ in range(2))
+    device = generator.device
+    a, b = (torch.randint(0, 100_000, (count,), generator=generator, device=device) for _ in range(2))
 
     def digits(x: Any, places: int) -> Any:
         return torch.stack([x // 10**k % 10 for k in reversed(range(places))], dim=1)
 
-    plus, equals = (torch.full((count, 1), token) for token in (10, 11))
+    plus, equals = (torch.full((count, 1), token, device=device) for token in (10, 11))
     return torch.cat([digits(a, 5), plus, digits(b, 5), equals, digits(a + b, 6)], dim=1)
 
 
@@ -39,7 +40,7 @@ def random_block(d: int, problems: int, generator: Any) -> tuple[Any, dict[str, 
     import torch
 
     def normal(*shape: int) -> Any:
-        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+        return torch.randn(*shape, generator=generator, dtype=torch.float64, device=generator.device)
 
     tokens = additions(problems, generator)
     shapes = {name: (d, d) for name in ("Q", "K", "V", "O")}
@@ -67,7 +68,7 @@ def predictions(
     X = (weights["embed"][tokens[:, :-1]] + weights["position"]) * sigma
     Z = normalised(X)
     scores = Z @ weights["Q"] @ (Z @ weights["K"]).mT / math.sqrt(Z.shape[-1])
-    causal = torch.tril(torch.ones(scores.shape[-2:], dtype=torch.bool))
+    causal = torch.tril(torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device))
     A = scores.masked_fill(~causal, -math.inf).softmax(-1) if softmax else scores * causal
     X = X + A @ Z @ weights["V"] @ weights["O"]
     hidden = normalised(X) @ weights["up"]

@@ -35,7 +35,7 @@ def deep_predictions(layers: list[dict[str, Any]], tokens: Any, sigma: float) ->
     X = (layers[0]["embed"][tokens[:, :-1]] + layers[0]["position"]) * sigma
     for weights in layers:
         scores = X @ weights["Q"] @ (X @ weights["K"]).mT / math.sqrt(X.shape[-1])
-        causal = torch.tril(torch.ones(scores.shape[-2:], dtype=torch.bool))
+        causal = torch.tril(torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device))
         A = scores.masked_fill(~causal, -math.inf).softmax(-1)
         X = X + A @ X @ weights["V"] @ weights["O"]
         X = X + (X @ weights["up"]).relu() @ weights["down"]
