@@ -19,6 +19,7 @@ from tests.negative_cases.derivations import (
     corner,
     differential_of,
     gram_of_rotation,
+    is_by_boxes,
     is_range_of,
     largest_column_sum,
     largest_gap_of,
@@ -243,6 +244,11 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(lambda C: F(C), lambda C, m: sqrt(m), zero=[lambda A: row_sums(A * A) - 1]),
         Unproved(lambda A: F(A), lambda A, m: sqrt(m), zero=[lambda A, C: row_sums(A * C) - 1]),
         Unproved(lambda A: F(A), lambda A, m: sqrt(m), zero=[lambda A: row_sums(A) - 1]),
+    ),
+    "boxes": (
+        Holds(lambda: not is_by_boxes(lambda t: 1 + t * rational(101, 100), exp) and is_by_boxes(lambda t: 1 + t, exp)),
+        Holds(lambda: not is_by_boxes(lambda t: t * t, lambda t: t + 1)),
+        Unproved(lambda n: sqrt(n), lambda n: (1 + n) * rational(49, 100)),
     ),
     "range": (
         Holds(lambda: not is_range_of(1, 1) and is_range_of(1, -1)),

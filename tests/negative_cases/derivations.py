@@ -11,7 +11,7 @@ import sympy
 from verify.arithmetics.norms import Bounded, derivation, input_matrix, nodes, rules
 from verify.arithmetics.norms.atoms import LARGEST, SPECTRAL, entry, largest_over, norm
 from verify.arithmetics.norms.derivation_search import DerivationSearch
-from verify.arithmetics.norms.derivations import prove_bound
+from verify.arithmetics.norms.derivations import derived, prove_bound
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.smallest import is_range, largest_gap, largest_range
 from verify.arithmetics.norms.world import Index, world
@@ -88,6 +88,13 @@ class Holds:
         with derivation() as known:
             known.properties |= PROPERTIES
             return self.test()
+
+
+def is_by_boxes(left: Callable[..., Any], right: Callable[..., Any]) -> bool:
+    """Whether an inequality of functions of a real number is derived by boxes."""
+    t = sympy.Symbol("t", real=True)
+    found = derived(sympy.sympify(left(t)), right(t))
+    return found.proved and [step.rule for step in found.steps] == ["boxes"]
 
 
 def inputs_of(function: Callable[..., Any]) -> dict[str, Any]:

@@ -192,7 +192,7 @@ SERIES.mutant("half of the exponent", "spectral_norm(P) -> spectral_norm(P) * ra
 MEAN = Claim(RULES, "norms.mean-exponential", label="Mean of exponentials", name="growth of the mean of exponentials",
     statement=r"\frac{e^a - 1}{a} \le \frac{e^b - 1}{b}\text{ for } 0 < a \le b", sizes={},
     assumptions=[Assumption("0 < a", positive=lambda a: a), Assumption("a <= b", nonnegative=lambda a, b: b - a)],
-    relation=AtMost(left="(e^a - 1) / a"))  # fmt: skip
+    relation=AtMost(left="(e^a - 1) / a"), all_sizes=True)  # fmt: skip
 
 
 @MEAN.inputs

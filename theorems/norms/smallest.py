@@ -231,7 +231,7 @@ UNIFORM.mutant("nine tenths", lambda value: value * rational(9, 10))
 UNIFORM.mutant("a quarter of the range", "maximum(column(*ranges)) -> maximum(column(*ranges)) * rational(1, 2)")
 
 SINH = Claim(RULES, "norms.sinh-on-an-interval", label="sinh on an interval", name="a chord of sinh",
-    statement=r"\sinh t \le 2t\sinh\tfrac12\text{ for }0 \le t \le \tfrac12", relation=AtMost(left="sinh t"),
+    statement=r"\sinh t \le 2t\sinh\tfrac12\text{ for }0 \le t \le \tfrac12", relation=AtMost(left="sinh t"), all_sizes=True,
     assumptions=[Assumption("0 <= t <= 1/2", nonnegative=lambda t: column(t, t * 0 + rational(1, 2) - t))],
     note=r"sinh is convex on $[0, \infty)$, and both sides agree at 0 and 1/2.")  # fmt: skip
 

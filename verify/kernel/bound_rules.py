@@ -99,6 +99,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "+": lambda *parts: sum(parts[1:], parts[0]),
     "*": multiplied,
     "exp": lambda x: q.exponential(scalar(x)),
+    "log": lambda x: q.logarithm(scalar(x)),
     "abs": lambda x: q.absolute(scalar(x)),
     "power": lambda base, exponent: q.generator("power", base, exponent) if (base.number() or 0) > 0 else None,
     "norm": norm,

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from verify.kernel import boxes, varying
 from verify.kernel import quantities as q
-from verify.kernel import varying
 from verify.kernel.bound_rules import HEADS, PROPERTIES, RULES, multiplied, two
 from verify.kernel.identities import Accepted
 from verify.kernel.places import replaced, rises, stands_in
@@ -88,6 +88,8 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         instead = number(1) + power[1] + q.generator("scalar", ("growth", power), "nonnegative")
         holds = power[0] == "exp"
         compare(replaced(a, power, instead), replaced(b, power, instead), rest[1], assumed, table)
+    elif name == "boxes":
+        boxes.holds(b - a, rest[0], assumed.facts)
     elif name == "parts":
         parts = [(table[one], table[other], why) for one, other, why in rest[0]]
         for one, other, why in parts:
@@ -176,6 +178,8 @@ class Reader:
             }
             inside = self.asked[entry[4]] | rows
             asked |= {((what, P) if varying.mentions(what, x) else what, why) for what, why in inside}
+        if entry[0] == "log" and not q.is_positive(self.value(entry[1])):
+            asked |= {(self.value(entry[1]), "positive")}
         if entry[0] == "^":
             base, exponent = self.value(entry[1]), Fraction(entry[2], entry[3])
             wanted = [(exponent < 0 and not q.is_positive(base), "not 0")]

@@ -269,6 +269,11 @@ def exponential(x: Scalar) -> Scalar:
     return generator("exp", x) if x.terms else number(1)
 
 
+def logarithm(x: Scalar) -> Scalar:
+    """log x."""
+    return number(0) if x == number(1) else generator("log", x)
+
+
 def largest(values: Any) -> Scalar:
     distinct = frozenset(values)
     return next(iter(distinct)) if len(distinct) == 1 else generator("max", distinct)

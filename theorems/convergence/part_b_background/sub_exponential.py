@@ -9,8 +9,8 @@ import flint
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from verify.arithmetics import is_tensor
-from verify.matrix import exp, maximum, rational, sqrt
-from verify.vocabulary import ArithmeticUnsupported, Assumption, AtMost, Claim, Definition, Real, Setting, Shape
+from verify.matrix import exp, log, maximum, rational, sqrt
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Real, Setting, Shape
 
 Spread = Annotated[Any, Real(0.125, 4.0)]
 Excess = Annotated[Any, Real(0.03125, 4.0)]
@@ -20,10 +20,8 @@ Level = Annotated[Any, Real(0.00390625, 30.0)]
 
 
 def logarithm(x: Any) -> Any:
-    """log x of a positive scalar: a tensor or a ball."""
-    if is_tensor(x) or isinstance(x, flint.arb):
-        return x.log()
-    raise ArithmeticUnsupported("logarithms of rationals are irrational: evaluate in balls")
+    """log x of a positive scalar: a tensor, a ball or a symbol."""
+    return log(x)
 
 
 def log_mgf_laplace(b: Any, l: Any) -> Any:

@@ -241,7 +241,7 @@ SE_PRODUCT = Claim(CONVERGENCE, "convergence.se-product", label="Proof of Lemma 
         Assumption("tau_0, eta_QK > 0", positive=lambda tau_0, eta_QK: stacked([tau_0, eta_QK])),
         Assumption("l = share / alpha, |share| < 1", positive=lambda share: 1 - share * share),
     ],
-    name="sub-exponential products of Gaussians", relation=AtMost(), sizes={"d_m": (1, 8)},
+    name="sub-exponential products of Gaussians", relation=AtMost(), sizes={"d_m": (1, 8)}, all_sizes=True,
     note=r"""Given one factor the other makes the product normal, so with $\eta = \eta_{QK}$ and $|\ell| \eta < 1$,
         $E \exp(\ell W_Q W_K) = E \exp(\ell^2 \eta W_Q^2 / 2) = (1 - \ell^2 \eta^2)^{-1/2}$. With $u = \ell^2
         \eta^2 < 1/2$ the claim is $-\log(1 - u) \le 2u$, which holds up to $u = 0.796$. Compared are both sides of

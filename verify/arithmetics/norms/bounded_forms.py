@@ -323,6 +323,13 @@ def exp(x: Any) -> Any:
     raise ArithmeticUnsupported("the exponential of every entry has no norm")
 
 
+@form
+def log(x: Any) -> Any:
+    if is_scalar(x):
+        return sympy.log(scalar(x))
+    raise ArithmeticUnsupported("the logarithm of every entry has no norm")
+
+
 def entries_of(x: Any) -> list[tuple[Any, Index | None]]:
     """The scalars of a value in order, those of a family or of a column of symbolic length once, with its index."""
     if isinstance(x, BoundedFamily):

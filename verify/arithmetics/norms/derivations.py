@@ -12,7 +12,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.conditions import Condition, recording_conditions
-from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms import boxes, nodes
 from verify.arithmetics.norms.assumed import consequences, follows, follows_in_cases, largest_in
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm, sum_over
 from verify.arithmetics.norms.bounded import Bounded, is_scalar
@@ -191,7 +191,9 @@ def derived(left: Any, right: Any, index: Index | None = None) -> EntryBound:
     found = plain if plain.proved or start == left else _derived(start, left, right, index)
     if found.proved:
         return found
-    return _by_cases(left, right, index) or _from_below(left, right, index) or _to_below(left, right, index) or found
+    found = _by_cases(left, right, index) or _from_below(left, right, index) or _to_below(left, right, index) or found
+    steps = None if found.proved or index is not None else boxes.decided(left, right)
+    return found if steps is None else EntryBound(left, right, None, left, steps, True)
 
 
 def _to_below(left: Any, right: Any, index: Index | None) -> EntryBound | None:

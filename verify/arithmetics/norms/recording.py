@@ -103,6 +103,8 @@ class Writer:
             return self.add("+" if value.is_Add else "*", *map(self.scalar, value.args))
         if isinstance(value, sympy.exp):
             return self.add("exp", self.scalar(value.args[0]))
+        if isinstance(value, sympy.log):
+            return self.add("log", self.scalar(value.args[0]))
         if isinstance(value, sympy.Abs):
             return self.add("abs", self.scalar(value.args[0]))
         if value.is_Pow and value.exp.is_Rational:
