@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from verify.arithmetics.symbols.calculus import rebuilt, substituted
-from verify.arithmetics.symbols.heads import Head, Size, tensor
+from verify.arithmetics.symbols.heads import AT_STEP, Head, Size, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
-from verify.arithmetics.symbols.iterates import Iteration
+from verify.arithmetics.symbols.iterates import ITERATE_SLOPE, Iteration
 from verify.arithmetics.symbols.recurrences import STEPPED
 from verify.arithmetics.symbols.step_induction import BY_STEPS, StepInduction, start_of
 from verify.arithmetics.symbols.sums import Sum, keeping_origins, single
@@ -86,7 +86,7 @@ class Inductions:
         if made.kind == STEPPED:
             return self._stepped.setdefault(made, f"recurrence({len(self._stepped) + 1})")
         assert made.inner is not None
-        return self._recorder.iterates.names(made.inner, made.parameter)[0]
+        return self._recorder.iterates.names(made.inner, made.parameter)[made.kind == ITERATE_SLOPE]
 
     def note(self, value: str, start: Sum, iteration: Iteration) -> None:
         """Note what the input `value` is an iterate of."""
@@ -135,14 +135,13 @@ class Inductions:
         recorder.note([start, image])
         bound, at = recorder.indices(slots, (name, "start"))
         item = {
-            "value": name, "count": recorder.size(made.parameter.count),
-            "variable": recorder.tensor(tensor(f"{name}~", slots)), "indices": bound, "start": recorder.of(start, at),
+            "value": name, "count": str(made.parameter.count), "variable": recorder.tensor(tensor(f"{name}~", slots)),
+            "indices": bound, "start": recorder.of(start, at),
         }  # fmt: skip
-        with recorder.one_step(made.parameter.count) as step:
-            item["image"] = recorder.of(image, at)
-        if made.kind == STEPPED:
-            item["step"] = step
-        return item
+        if not any(one.kind == AT_STEP for one in image.heads()):
+            return {**item, "image": recorder.of(image, at)}
+        with recorder.one_step(made.parameter.count) as step:  # the count is a size, of at least 1
+            return {**item, "image": recorder.of(image, at), "step": step}
 
     def _indices(self, name: str, slots: Sequence[int]) -> tuple[list[list[str]], list[str]]:
         """New indices of the sizes of these slots of an iterate, as what binds them and as their names."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from verify.arithmetics.conditions import rely_on_at_least
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.guarded import unguarded
 from verify.arithmetics.symbols.blocks import Blocks, merged
@@ -123,6 +124,8 @@ def _moved(size: Size, step: Callable[..., Any], starts: tuple[Indexed, ...], ke
         "~" in made.name for start in starts for made in start.value.heads()
     ):
         raise ArithmeticUnsupported("the derivative of what moves from step to step has no symbolic form")
+    if any(made.kind == AT_STEP for image in images for made in image.heads()):
+        rely_on_at_least(size, 1, always=True)  # a number of steps may be 0, the size of what is read may not
     own = [{names[made.name] for made in image.heads() if made.name in names} for image in images]
     motion = replace(motion, reached=tuple(_reached(place, own) for place in range(len(starts))))
     values = []
