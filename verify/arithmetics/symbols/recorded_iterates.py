@@ -17,7 +17,7 @@ from verify.arithmetics.symbols.heads import AT_STEP, Head, Size, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import ITERATE_SLOPE, Iteration
 from verify.arithmetics.symbols.recurrences import STEPPED
-from verify.arithmetics.symbols.step_induction import BY_STEPS, StepInduction, start_of
+from verify.arithmetics.symbols.step_induction import BY_STEPS, StepInduction
 from verify.arithmetics.symbols.sums import Sum, keeping_origins, single
 
 
@@ -130,8 +130,7 @@ class Inductions:
         """An iterate whose map may depend on the step, and on others of the same number of steps."""
         recorder, name, slots = self._recorder, self.name_of(made), made.sizes
         recorder.inputs.setdefault(name, {"sizes": [recorder.size(size) for size in slots]})
-        with keeping_origins():
-            start, image = start_of(made), induction.image(made, lambda one: f"{self.name_of(one)}~")
+        start, image = induction.as_built(made, lambda one: f"{self.name_of(one)}~")
         recorder.note([start, image])
         bound, at = recorder.indices(slots, (name, "start"))
         item = {

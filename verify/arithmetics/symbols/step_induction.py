@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from verify.arithmetics.symbols.calculus import derivative
 from verify.arithmetics.symbols.heads import Head, Size, delta, head, tensor
@@ -17,7 +17,7 @@ from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import ITERATE, ITERATE_SLOPE
 from verify.arithmetics.symbols.recurrences import STEPPED, members, state_of
 from verify.arithmetics.symbols.scalars import ONE
-from verify.arithmetics.symbols.sums import Sum, contract, extra_rules, note_rule, single, step_named
+from verify.arithmetics.symbols.sums import Sum, contract, extra_rules, keeping_origins, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 BY_STEPS = step_named("what holds of the starts, and of all images of what it holds of, holds of the iterates, by induction")
@@ -33,6 +33,7 @@ class StepInduction:
     iterates: tuple[Head, ...]
     equations: tuple[Sum, ...]
     members: Mapping[Head, Sequence[Head]]
+    _built: dict[Head, tuple[Sum, Sum]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def count(self) -> Size:
@@ -51,6 +52,13 @@ class StepInduction:
             Sum(one.slots, dict(sorted(one.terms.items(), key=lambda term: [made.number for made, _ in term[0]])))
             for one in found
         ]
+
+    def as_built(self, made: Head, named: Callable[[Head], str]) -> tuple[Sum, Sum]:
+        """Start and image with the calls that made them, the same sums whenever they are asked for: indices are known by these."""
+        if made not in self._built:
+            with keeping_origins():
+                self._built[made] = start_of(made), self.image(made, named)
+        return self._built[made]
 
     def image(self, made: Head, named: Callable[[Head], str]) -> Sum:
         """The image of an iterate, where all of them are the tensors of these names."""
