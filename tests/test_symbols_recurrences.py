@@ -62,15 +62,15 @@ def sums_of_changes(sign: int = 1, start: Any = X) -> tuple[Any, Any]:
     return (concatenate([mapped(vec_r, family)], axis=0) for family in (states, totals))  # type: ignore[return-value]
 
 
+def in_another_order() -> Any:
+    B, A, _ = stepped(L, lambda k, B, A, X: factors(k, X, A, B)[::-1], eye(D), eye(N), X)
+    return A @ X @ B
+
+
 TRUE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "layers as one product": (product_form, last),
     "the same written otherwise": (last, lambda: last(lambda k, X: attention(X, k) @ (X @ (V[k] @ W[k])))),
-    "the order of the states does not matter": (
-        product_form,
-        lambda: (lambda found: found[1] @ X @ found[0])(
-            stepped(L, lambda k, B, A, X: factors(k, X, A, B)[::-1], eye(D), eye(N), X)
-        ),
-    ),
+    "the order of the states does not matter": (product_form, in_another_order),
     "states after each step": tuple(lambda place=place: list(sums_of_changes())[place] for place in (0, 1)),  # type: ignore[dict-item]
     "an iterate and a recurrence": (lambda: iterated(L, lambda M: M / 2, X), lambda: stepped(L, lambda k, M: M / 2, X)),
 }

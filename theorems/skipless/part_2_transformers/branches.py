@@ -77,7 +77,9 @@ def states_after(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
 
 
 OUTPUT_CORRECTED.mutant("X_l, as printed", states_between)
-OUTPUT_CORRECTED.mutant("MLP subtracted", "x + feed_forward_branch(x, column(U[k])) -> x - feed_forward_branch(x, column(U[k]))")
+OUTPUT_CORRECTED.mutant(
+    "MLP subtracted", "x + feed_forward_branch(x, column(U[k])) -> x - feed_forward_branch(x, column(U[k]))"
+)
 
 # -- with skips, and without -------------------------------------------------------------------------------------------
 

@@ -9,7 +9,21 @@ from theorems.skipless.definitions import (
     AttentionWeights, FeedForwardWeights, HeadQueryWeights, HeadWeights, Tokens, Weights, activation, attention_matrix,
     multi_head_attention, on_top, self_attention, states, states_of_blocks,
 )  # fmt: skip
-from verify.matrix import COLUMN, ROW, Layout, concatenate, eye, kron, parts, softmax, summed, unvec_r, vec_c, vec_r, visited
+from verify.matrix import (
+    COLUMN,
+    ROW,
+    Layout,
+    concatenate,
+    eye,
+    kron,
+    parts,
+    softmax,
+    summed,
+    unvec_r,
+    vec_c,
+    vec_r,
+    visited,
+)
 from verify.vocabulary import Assumption, Claim, Convention, Definition, Equal
 
 EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first display of Section 4.3",

@@ -117,7 +117,7 @@ class Inductions:
         recorder = self._recorder
         iterates = [self._moving(induction, made) for made in induction.iterates]
         invariants = []
-        for equation in induction.about(lambda made: f"{self.name_of(made)}~"):
+        for equation in induction.invariants:
             recorder.note([equation])
             bound, at = recorder.indices(equation.slots, (BY_STEPS, len(invariants)))
             invariants.append(_invariant(bound, recorder.of(equation, at), ["q", 0, 1]))
@@ -130,11 +130,11 @@ class Inductions:
         """An iterate whose map may depend on the step, and on others of the same number of steps."""
         recorder, name, slots = self._recorder, self.name_of(made), made.sizes
         recorder.inputs.setdefault(name, {"sizes": [recorder.size(size) for size in slots]})
-        start, image = induction.as_built(made, lambda one: f"{self.name_of(one)}~")
+        start, image = induction.moves[made]
         recorder.note([start, image])
         bound, at = recorder.indices(slots, (name, "start"))
         item = {
-            "value": name, "count": str(made.parameter.count), "variable": recorder.tensor(tensor(f"{name}~", slots)),
+            "value": name, "count": str(made.parameter.count), "variable": recorder.tensor(tensor(induction.variable(made), slots)),
             "indices": bound, "start": recorder.of(start, at),
         }  # fmt: skip
         if not any(one.kind == AT_STEP for one in image.heads()):

@@ -9,7 +9,7 @@ the map.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +24,6 @@ from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.sizes import is_size, size_of
 from verify.arithmetics.symbols.summation import StepNumber, SummationIndex
 from verify.arithmetics.symbols.sums import Product, Sum, contract, rule, single
-from verify.matrix import indexing as one_by_one
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The kind of the value of one of the matrices after all steps.
@@ -53,7 +52,9 @@ class Motion:
     def images(self, names: Sequence[str]) -> list[Sum]:
         """What a step makes of the tensors with these names."""
         made = [
-            Indexed(single(tensor(name, start.value.slots), range(len(start.value.slots)), start.value.slots), start.axes)
+            Indexed(
+                single(tensor(name, start.value.slots), range(len(start.value.slots)), start.value.slots), start.axes
+            )
             for name, start in zip(names, self.starts, strict=True)
         ]
         found = self.step(StepNumber(self.count), *made)
@@ -100,9 +101,18 @@ def stepped(count: Any, step: Callable[..., Any], *starts: Any) -> Any:
     """The states after step(0, ...), step(1, ...), ..., step(count - 1, ...)."""
     number = unguarded(count)
     if isinstance(number, int):
-        return one_by_one.stepped.__wrapped__(number, step, *starts)
+        states = [starts, *_one_by_one(number, step, starts)][-1]
+        return states[0] if len(states) == 1 else tuple(states)
     values = _moved(_steps(count, number), step, tuple(map(_matrix, starts)), 0)
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def _one_by_one(count: int, step: Callable[..., Any], states: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """The states after each of a given number of steps."""
+    for k in range(count):
+        found = step(k, *states)
+        states = found if isinstance(found, (list, tuple)) else (found,)
+        yield states
 
 
 def _steps(count: Any, number: Any) -> Size:
@@ -142,14 +152,18 @@ def visited(count: Any, step: Callable[..., Any], *starts: Any) -> Any:
     """
     number = unguarded(count)
     if isinstance(number, int):
-        return one_by_one.visited.__wrapped__(number, step, *starts)
+        lists = tuple(map(list, zip(*_one_by_one(number, step, starts), strict=True)))
+        return lists[0] if len(starts) == 1 else lists
     points, size = [_matrix(start) for start in starts], _steps(count, number)
     kept = [Indexed(Sum((*point.value.slots, size), {}), (*point.axes, 1)) for point in points]
 
     def further(k: StepNumber, *every: Indexed) -> list[Indexed]:
         moved = step(k, *every[: len(points)])
         made = [_matrix(one) for one in (moved if isinstance(moved, (list, tuple)) else (moved,))]
-        return [*made, *(before + _at_one_step(one, size) for before, one in zip(every[len(points) :], made, strict=True))]
+        return [
+            *made,
+            *(before + _at_one_step(one, size) for before, one in zip(every[len(points) :], made, strict=True)),
+        ]
 
     values = _moved(size, further, (*points, *kept), len(kept))[len(points) :]
     families = []

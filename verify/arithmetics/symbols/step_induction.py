@@ -20,20 +20,24 @@ from verify.arithmetics.symbols.scalars import ONE
 from verify.arithmetics.symbols.sums import Sum, contract, extra_rules, keeping_origins, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 
-BY_STEPS = step_named("what holds of the starts, and of all images of what it holds of, holds of the iterates, by induction")
+BY_STEPS = step_named(
+    "what holds of the starts, and of all images of what it holds of, holds of the iterates, by induction"
+)
 
 
 @dataclass(frozen=True)
 class StepInduction:
     """The iterates that take part, and the equations in them that are shown: sums that vanish.
 
-    `members` gives for each iterate those on which its map depends, in the order in which the map has them.
+    `members` gives for each iterate those on which its map depends, in the order in which the map has them.  `moves` are starts
+    and images, and `invariants` the equations, as they are written down.
     """
 
     iterates: tuple[Head, ...]
     equations: tuple[Sum, ...]
     members: Mapping[Head, Sequence[Head]]
-    _built: dict[Head, tuple[Sum, Sum]] = field(default_factory=dict, compare=False, repr=False)
+    moves: Mapping[Head, tuple[Sum, Sum]] = field(default_factory=dict)
+    invariants: tuple[Sum, ...] = ()
 
     @property
     def count(self) -> Size:
@@ -53,12 +57,15 @@ class StepInduction:
             for one in found
         ]
 
-    def as_built(self, made: Head, named: Callable[[Head], str]) -> tuple[Sum, Sum]:
-        """Start and image with the calls that made them, the same sums whenever they are asked for: indices are known by these."""
-        if made not in self._built:
-            with keeping_origins():
-                self._built[made] = start_of(made), self.image(made, named)
-        return self._built[made]
+    def variable(self, made: Head) -> str:
+        """The name of what stands for an iterate in starts, images and invariants as they are written down."""
+        return f"state {self.iterates.index(made) + 1}~"
+
+    def settled(self) -> StepInduction:
+        """The same with what is written down of it, made at once: the order of terms and factors is that of this proof."""
+        with keeping_origins():
+            moves = {made: (start_of(made), self.image(made, self.variable)) for made in self.iterates}
+        return replace(self, moves=moves, invariants=tuple(self.about(self.variable)))
 
     def image(self, made: Head, named: Callable[[Head], str]) -> Sum:
         """The image of an iterate, where all of them are the tensors of these names."""
@@ -82,9 +89,7 @@ def shown_by_induction(parts: Sequence[Sum]) -> StepInduction | None:
     equations = tuple(part for part in parts if any(not value.vanishes() for value in part.terms.values()))
     try:
         # what the matrices were after each step agrees where they always do
-        equations += tuple(
-            before for part in equations if (before := _before(part)) is not None
-        )
+        equations += tuple(before for part in equations if (before := _before(part)) is not None)
         met = sorted({one for part in equations for one in part.heads() if _moves(one)}, key=lambda one: one.number)
         own = {one: _members(one) for one in met}
         every = tuple(dict.fromkeys(other for one in met for other in own[one]))
@@ -170,7 +175,7 @@ def _with_as_many_as_hold(found: StepInduction, more: Sequence[Sum]) -> StepIndu
     if failing:
         return None
     note_rule(BY_STEPS)
-    return trial
+    return trial.settled()
 
 
 def _not_kept(found: StepInduction) -> list[int]:
