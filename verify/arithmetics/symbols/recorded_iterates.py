@@ -116,7 +116,7 @@ class Inductions:
         """What a certificate says of an induction over steps: the iterates, and the equations as invariants."""
         recorder = self._recorder
         iterates = [self._moving(induction, made) for made in induction.iterates]
-        invariants = []
+        invariants: list[dict[str, Any]] = []
         for equation in induction.invariants:
             recorder.note([equation])
             bound, at = recorder.indices(equation.slots, (BY_STEPS, len(invariants)))

@@ -71,7 +71,7 @@ class StepInduction:
         """The image of an iterate, where all of them are the tensors of these names."""
         if made.kind == STEPPED:
             return made.parameter.image([named(other) for other in self.members[made]])  # type: ignore[no-any-return]
-        value, slots, rows = self.members[made][0], made.inner.slots, made.parameter.rows
+        value, slots, rows = self.members[made][0], _argument(made).slots, made.parameter.rows
         generic = tensor(named(value), slots)
         point = Indexed(single(generic, range(len(slots)), slots), (rows, len(slots) - rows))
         image: Sum = lifted(made.parameter.step(point)).value
@@ -134,7 +134,7 @@ def _before(equation: Sum) -> Sum | None:
 def _moves(made: Head) -> bool:
     """Whether a head is an iterate of which start and image are known, over the same indices."""
     if made.kind in (ITERATE, ITERATE_SLOPE):
-        return made.inner.slots == made.sizes[: len(made.inner.slots)]  # type: ignore[no-any-return]
+        return _argument(made).slots == made.sizes[: len(_argument(made).slots)]
     return made.kind == STEPPED
 
 
@@ -142,7 +142,7 @@ def _members(made: Head) -> list[Head]:
     """The iterates on which the map of one depends, itself among them: that of a slope depends on the value."""
     if made.kind == STEPPED:
         return members(made)
-    value = head(ITERATE, ITERATE, made.inner.slots, (), made.inner, made.parameter)
+    value = head(ITERATE, ITERATE, _argument(made).slots, (), made.inner, made.parameter)
     return [value] if made.kind == ITERATE else [value, made]
 
 
@@ -189,13 +189,22 @@ def _not_kept(found: StepInduction) -> list[int]:
         return [place for place, one in enumerate(found.equations) if _replaced(one, points).terms]
 
 
+def _argument(made: Head) -> Sum:
+    """The start of an iterate of a map that does not depend on the step, or of its slope."""
+    assert made.inner is not None
+    found: Sum = made.inner
+    return found
+
+
 def start_of(made: Head) -> Sum:
     """The start of an iterate."""
     if made.kind == ITERATE:
-        return made.inner  # type: ignore[no-any-return]
+        return _argument(made)
     if made.kind == ITERATE_SLOPE:
-        half = len(made.inner.slots)
-        pairs = [(single(delta(size), (0, 1), (size, size)), [k, half + k]) for k, size in enumerate(made.inner.slots)]
+        half = len(_argument(made).slots)
+        pairs = [
+            (single(delta(size), (0, 1), (size, size)), [k, half + k]) for k, size in enumerate(_argument(made).slots)
+        ]
         return contract(pairs, range(2 * half))
     recurrence = made.parameter
     return recurrence.motion.starts[recurrence.places[recurrence.own]].value  # type: ignore[no-any-return]
