@@ -257,3 +257,139 @@ def test_invariants_hold_together_and_each_may_use_the_others() -> None:
     check_identity(made)
     both[1]["start"] = []
     assert "start" in is_refused(made)
+
+
+# -- maps that depend on the step, and matrices that move together -----------------------------------------------------
+
+STACK = {"sizes": ["K", "n", "n"]}
+
+
+def layer(variable: str, weights: str = "W") -> Any:
+    """Z W_p, the image of Z at step p."""
+    return ["sum", ["k", "n"], ["*", t(variable, "a", "k"), t(weights, "p", "k", "b")]]
+
+
+def layers() -> dict[str, Any]:
+    """B = S C, where Z -> Z W_p leads from S to B and from the identity to C, for a stack W of as many matrices as steps."""
+    made = powers()
+    made["sizes"]["K"] = None
+    made["inputs"] |= {"W": STACK, "V": {"sizes": ["m", "n", "n"]}}
+    made["iterates"] = [
+        iterate("B", "Z", t("S", "a", "b"), layer("Z"), step="p"),
+        iterate("C", "Y", ["delta", "a", "b"], layer("Y"), step="p"),
+    ]
+    step = [used(0, "i", "k", times=t("W", "q", "k", "j"), over=[["k", "n"]])]
+    shown = invariant(t("Z", "i", "j"), product("S", "Y", "i", "j", "k"), step=step)
+    made["inductions"] = [{"iterates": [0, 1], "step": "q", "invariants": [shown]}]
+    right = product("S", "C", "i", "j", "k")
+    made["parts"] = [{"indices": [I, J], "left": t("B", "i", "j"), "right": right, "uses": [used(0, "i", "j")]}]
+    return made
+
+
+def test_a_map_may_depend_on_the_step() -> None:
+    assert check_identity(layers()).rules == ("induction",)
+
+
+def only_first(made: dict[str, Any]) -> None:
+    """W_0 = I is known, and is used as if it were W_q: B = S is claimed."""
+    left = ["sum", ["l", "K"], ["*", ["unit", 0, "l"], t("W", "l", "i", "j")]]
+    made["hypotheses"] = [{"name": "W_0 = I", "indices": [I, J], "left": left, "right": ["delta", "i", "j"]}]
+    made["iterates"] = made["iterates"][:1]
+    step = [
+        used(1, "i", "k", times=t("W", "q", "k", "j"), over=[["k", "n"]]),
+        used(0, "k", "j", times=t("S", "i", "k"), over=[["k", "n"]]),
+    ]
+    shown = invariant(t("Z", "i", "j"), t("S", "i", "j"), step=step)
+    made["inductions"] = [{"iterates": [0], "step": "q", "invariants": [shown]}]
+    made["parts"][0] |= {"right": t("S", "i", "j"), "uses": [used(1, "i", "j")]}
+
+
+LAYERED: dict[str, tuple[Forged, str]] = {
+    "a stack of another length": (lambda c: c["iterates"][0].update(image=layer("Z", "V")), "belong"),
+    "two lengths under one count": (lambda c: c["inputs"].update(W={"sizes": ["m", "n", "n"]}), "belong"),
+    "a count that is no size": (lambda c: c["sizes"].pop("K"), "not declared"),
+    "the step in a start": (lambda c: c["iterates"][0].update(start=t("W", "p", "a", "b")), "not bound"),
+    "the step in an invariant": (lambda c: first(c).update(left=t("W", "q", "i", "j")), "not bound"),
+    "the step of the map in an invariant": (lambda c: first(c).update(left=t("W", "p", "i", "j")), "not bound"),
+    "the step in the start of an induction": (
+        lambda c: first(c).update(start=[used(0, "q", "q")]), "there is no hypothesis",
+    ),
+    "the step at which the start is shown": (
+        lambda c: (
+            c.update(hypotheses=[{"name": "W = 0", "indices": [["l", "K"], I, J], "left": t("W", "l", "i", "j"), "right": ZERO}]),
+            first(c).update(start=[used(0, "q", "i", "j")]),
+        ),
+        "not bound",
+    ),
+    "the step in a part": (lambda c: c["parts"][0].update(left=t("W", "q", "i", "j")), "not bound"),
+    "a step that is an index of the matrix": (lambda c: c["iterates"][0].update(step="a"), "bound twice"),
+    "an index of the invariant named as the step": (lambda c: c["inductions"][0].update(step="i"), "bound twice"),
+    "a step without a name": (lambda c: c["inductions"][0].pop("step"), "names a step"),
+    "a name for a step that no map has": (
+        lambda c: [one.update(image=t(one["variable"], "a", "b")) or one.pop("step") for one in c["iterates"]],
+        "names a step",
+    ),
+    "before the first step": (lambda c: c["iterates"][0].update(image=["*", ["unit", -1, "p"], layer("Z")]), "no place"),
+    "after the last step": (
+        lambda c: (
+            c["sizes"].update(K=["q", 3, 1]),
+            c["iterates"][0].update(image=["*", ["unit", 3, "p"], layer("Z")]),
+        ),
+        "no place",
+    ),
+    "the first step at every step": (
+        lambda c: c["iterates"][0].update(
+            image=["sum", ["l", "K"], ["*", ["unit", 0, "l"],
+                   ["sum", ["k", "n"], ["*", t("Z", "a", "k"), t("W", "l", "k", "b")]]]]
+        ),
+        "step",
+    ),
+    "all steps at once": (
+        lambda c: c["iterates"][0].update(
+            image=["sum", ["l", "K"], ["sum", ["k", "n"], ["*", t("Z", "a", "k"), t("W", "l", "k", "b")]]]
+        ),
+        "step",
+    ),
+    "what holds at the first step alone": (only_first, "step"),
+    "moved by the variable of another count": (
+        lambda c: (c["iterates"][1].pop("step"), c["iterates"][1].update(count="L", image=t("Z", "a", "b"))),
+        "stands",
+    ),
+    "one after the other": (  # Z -> Y and Y -> 2 Y: if Y gave way in the image of Z, Z = Y would seem to be kept
+        lambda c: (
+            [one.pop("step") for one in c["iterates"]], c["inductions"][0].pop("step"),
+            c["iterates"][0].update(image=t("Y", "a", "b")),
+            c["iterates"][1].update(start=t("S", "a", "b"), image=["*", ["q", 2, 1], t("Y", "a", "b")]),
+            first(c).update(right=t("Y", "i", "j"), step=[]),
+        ),
+        "step",
+    ),
+    "a hypothesis about a variable that is left out": (
+        lambda c: (
+            c.update(hypotheses=[{"name": "Y = 0", "indices": [I, J], "left": t("Y", "i", "j"), "right": ZERO}]),
+            c["iterates"][0].update(image=t("Y", "a", "b")),
+            c["inductions"][0].update(iterates=[0]),
+        ),
+        "about the variable",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(LAYERED))
+def test_a_forged_induction_over_steps_is_refused(name: str) -> None:
+    change, said = LAYERED[name]
+    made = layers()
+    change(made)
+    assert said in is_refused(made)
+
+
+def test_matrices_move_together() -> None:
+    """Z -> Y and Y -> Z from S and S: both stay equal, by the images of both at once."""
+    made = layers()
+    for one, other in zip(made["iterates"], ("Y", "Z"), strict=True):
+        one.pop("step")
+        one.update(start=t("S", "a", "b"), image=t(other, "a", "b"))
+    made["inductions"][0].pop("step")
+    first(made).update(right=t("Y", "i", "j"), step=[used(0, "i", "j", times=["q", -1, 1])])
+    made["parts"][0]["right"] = t("C", "i", "j")
+    check_identity(made)

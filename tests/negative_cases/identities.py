@@ -34,6 +34,7 @@ from verify.matrix import (
     softmax,
     sqrt,
     step,
+    stepped,
     trace,
     vec_r,
 )
@@ -348,6 +349,15 @@ MUST_NOT_FIRE: dict[str, tuple[Expression, ...]] = {
         lambda X, W: iterated(X.shape[0], lambda M: M / 2, X @ W),  # not square
         lambda G: iterated(G.shape[0], lambda M: M @ M / 8, G @ G),
         lambda X, G: iterated(X.shape[0], lambda M: softmax(M), X @ G),
+    ),
+    "the unit vector of one step": (
+        lambda X, T: stepped(X.shape[0], lambda k, M: T @ M / 8, X),  # nothing is read at the step
+        lambda X, G: stepped(G.shape[0], lambda k, M: M * G[k] / 2, X),  # one thing is
+        lambda X, G: stepped(G.shape[0], lambda k, M: M * G[k] / 2, stepped(G.shape[0], lambda k, M: M * G[k] / 2, X)),
+    ),
+    "what holds of the starts, and of all images of what it holds of, holds of the iterates, by induction": (
+        lambda X, G: stepped(G.shape[0], lambda k, M: M * G[k] / 2, X) - X,
+        lambda X, Y, G: stepped(G.shape[0], lambda k, M, P: (P, M), X, Y)[0],
     ),
     "terms of second order have no slope at 0": (
         lambda X: jacobian(lambda X: X * X, "X")(X),  # not at 0

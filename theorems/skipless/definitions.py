@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from verify.matrix import concatenate, each, exp, softmax
+from verify.matrix import concatenate, each, exp, mapped, softmax, vec_c, visited
 from verify.vocabulary import Shape, subject
 
 Tokens = Annotated[Any, Shape("n", "d")]
@@ -100,3 +100,19 @@ def states(X: Any, thetas: Sequence[Any], skip: int = 1) -> list[Any]:
 def network(X: Any, thetas: Sequence[Any], skip: int = 1) -> Any:
     """f(x; theta) as a matrix, shape (n, d): the blocks without embedding and output head (Section 4.1)."""
     return states(X, thetas, skip)[-1]
+
+
+def states_of_blocks(X: Any, W: AttentionWeights, U: FeedForwardWeights, skip: int = 1) -> tuple[Any, Any]:
+    """X_1, ..., X_L and X-hat_1, ..., X-hat_L (Eqs. (1)-(2)), two families of matrices (n, d), for any number of blocks."""
+
+    def block(k: int, before: Any, between: Any) -> tuple[Any, Any]:
+        between = attention_branch(before, column(W[k])) + before * skip
+        return feed_forward_branch(between, column(U[k])) + between * skip, between
+
+    after, between = visited(W.shape[0], block, X, X * 0)
+    return between, after
+
+
+def on_top(*families: Any) -> Any:
+    """The matrices of families as columns on top of each other, one family after the other."""
+    return concatenate([mapped(vec_c, family) for family in families], axis=0)

@@ -90,9 +90,9 @@ def is_certain_at_least(expression: Any, least: int) -> bool:
     return bool(grows and difference.subs(dict.fromkeys(symbols, 1)) >= 0)
 
 
-def rely_on_at_least(expression: Any, least: int) -> None:
-    """Note that a size expression is at least `least`, unless that is certain."""
-    if not is_certain_at_least(expression, least):
+def rely_on_at_least(expression: Any, least: int, always: bool = False) -> None:
+    """Note that a size expression is at least `least`, unless that is certain; `always` for what may be no size elsewhere."""
+    if always or not is_certain_at_least(expression, least):
         _note(Condition(sympy.sympify(expression), least))
 
 

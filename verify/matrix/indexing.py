@@ -97,7 +97,7 @@ def stepped(count: int, step: Callable[..., Any], *starts: Any) -> Any:
     >>> stepped(3, lambda k, M: M * (k + 1), 2)
     12
     """
-    states = starts
+    states: Any = starts
     for k in range(count):
         found = step(k, *states)
         states = found if isinstance(found, (list, tuple)) else (found,)
@@ -111,7 +111,8 @@ def visited(count: int, step: Callable[..., Any], *starts: Any) -> Any:
     >>> visited(3, lambda k, M: M * (k + 1), 2)
     [2, 4, 12]
     """
-    states, found = starts, []
+    states: Any = starts
+    found = []
     for k in range(count):
         made = step(k, *states)
         states = made if isinstance(made, (list, tuple)) else (made,)

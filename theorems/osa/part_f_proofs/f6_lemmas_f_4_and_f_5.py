@@ -19,8 +19,8 @@ from theorems.osa.settings import (
 )  # fmt: skip
 from theorems.osa.shapes import Epsilon, Factor, Key, Query, Rank, Square, Steps, TokenFrame, Tokens
 from verify.matrix import (
-    COLUMN, concatenate, diag, eye, frobenius_norm, ones, rational, singular_values, spectral_norm, sqrt, total, trace,
-    unvec_r, vanishes, vec_c, vec_r,
+    COLUMN, concatenate, diag, eye, frobenius_norm, ones, rational, singular_values, spectral_norm, sqrt, stepped, total,
+    trace, unvec_r, vanishes, vec_c, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Convention, Equal, Shape, realises
@@ -114,7 +114,7 @@ DIFFERENTIAL = Claim(OSA, "osa.f4-lemma-differential", label="Proof of Lemma F.4
     statement=r"""\text{as the output } \mathbf{B} = \mathbf{M}_K \text{ of Newton-Schultz can be expressed as a polynomial,
         then the matrix differential of } \mathbf{B} \text{ can be expressed in terms of some polynomial of }
         \mathbf{M}_0""",
-    name="differential of Newton-Schulz", relation=Equal(), at_sizes={"N": 2, "m": 2, "K": 1}, exact=True,
+    name="differential of Newton-Schulz", relation=Equal(), all_sizes=True, exact=True,
     sizes={"N": (1, 3), "m": (1, 3), "K": (0, 3)},
     note=r"""$\partial M_{k+1} = \frac12(3\,\partial M_k - \partial M_k\,M_k^\top M_k - M_k\,\partial M_k^\top M_k -
         M_kM_k^\top\partial M_k)$, with the $M_k$ themselves polynomials of $M_0$. A polynomial has no bound by itself:
@@ -130,11 +130,12 @@ def start_and_direction(M_0: Factor, D: Factor, K: Steps) -> dict[str, Any]:
 @DIFFERENTIAL.formula
 def newton_schulz_differential(M_0: Factor, D: Factor, K: Steps) -> Any:
     """dM_K along dM_0 = D, shape (N, m), by the recursion of the differentials."""
-    M, dM = M_0, D
-    for _ in range(K):
-        dM = (3 * dM - dM @ M.T @ M - M @ dM.T @ M - M @ M.T @ dM) * rational(1, 2)
-        M = M @ (3 * eye(M.shape[1]) - M.T @ M) * rational(1, 2)
-    return dM
+
+    def both(k: int, M: Any, dM: Any) -> tuple[Any, Any]:
+        moved = (3 * dM - dM @ M.T @ M - M @ dM.T @ M - M @ M.T @ dM) * rational(1, 2)
+        return M @ (3 * eye(M.shape[1]) - M.T @ M) * rational(1, 2), moved
+
+    return stepped(K, both, M_0, D)[1]
 
 
 @DIFFERENTIAL.oracle

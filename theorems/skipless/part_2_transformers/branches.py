@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import (
     BRANCHES, AttentionWeights, FeedForwardWeights, Tokens, activation, attention_branch, column, feed_forward_branch,
-    network, parameters, states,
+    network, on_top, parameters, states, states_of_blocks,
 )  # fmt: skip
 from theorems.skipless.sampling import at_least_half, normal, truncated_normal
-from verify.matrix import concatenate, mapped, vec_c, visited
+from verify.matrix import concatenate, vec_c, visited
 from verify.oracles import LawTest
 from verify.vocabulary import Claim, Definition, Equal, FollowsLaw, Reading, Setting
 
@@ -29,22 +29,6 @@ BLOCKS = Setting(SKIPLESS, "Section 2",
 
 def _stacked(found: list[Any]) -> Any:
     return concatenate([vec_c(state) for state in found], axis=0)
-
-
-def _one_family(*families: Any) -> Any:
-    """All matrices of families on top of each other as columns, one family after the other."""
-    return concatenate([mapped(vec_c, family) for family in families], axis=0)
-
-
-def states_of_blocks(X: Any, W: Any, U: Any, skip: int = 1) -> tuple[Any, Any]:
-    """X_1, ..., X_L and X-hat_1, ..., X-hat_L of Eqs. (1)-(2), two families of matrices (n, d)."""
-
-    def block(k: int, before: Any, between: Any) -> tuple[Any, Any]:
-        between = before * skip + attention_branch(before, column(W[k]))
-        return between * skip + feed_forward_branch(between, column(U[k])), between
-
-    after, between = visited(W.shape[0], block, X, X * 0)
-    return between, after
 
 
 # -- the output of a block ---------------------------------------------------------------------------------------------
@@ -67,11 +51,7 @@ def states_between(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any
 @OUTPUT.oracle
 def block_outputs(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     """The output of one block after the other, each a SAB followed by an FFN, shape (L n d, 1)."""
-    thetas, found = parameters(W, U), []
-    for i in range(0, len(thetas), 2):
-        X = network(X, thetas[i : i + 2])
-        found.append(X)
-    return _stacked(found)
+    return on_top(visited(W.shape[0], lambda k, X: network(X, [column(W[k]), column(U[k])]), X))
 
 
 OUTPUT.counterexample("one token 1 of dimension 1, all weights 1: X_1 = 2, the block adds MLP(2)", X=[[1]], W=[[[[1]]] * 4],
@@ -82,19 +62,24 @@ OUTPUT.mutant("without skips", lambda X, W, U: _stacked(states(X, parameters(W, 
 OUTPUT_CORRECTED = OUTPUT.corrected("skipless.sec-2-output-corrected",
     label="Section 2, text before Eq. (1), corrected",
     statement=r"""\text{the output embedding after the }\ell\text{-th transformer block is }\hat{\mathbf{X}}_\ell=
-        \mathbf{X}_\ell+\mathrm{MLP}(\mathbf{X}_\ell)""", name="output of a block, corrected")  # fmt: skip
+        \mathbf{X}_\ell+\mathrm{MLP}(\mathbf{X}_\ell)""", name="output of a block, corrected", all_sizes=True)  # fmt: skip
 
 
 @OUTPUT_CORRECTED.formula
 def states_after(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
     """X_l + MLP(X_l) for l = 1, ..., L, on top of each other, shape (L n d, 1)."""
-    thetas = parameters(W, U)
-    between = states(X, thetas)[1::2]
-    return _stacked([x + BRANCHES[1](x, theta) for x, theta in zip(between, thetas[1::2], strict=True)])
+
+    def block(k: int, before: Any) -> Any:
+        x = before + attention_branch(before, column(W[k]))
+        return x + feed_forward_branch(x, column(U[k]))
+
+    return on_top(visited(W.shape[0], block, X))
 
 
 OUTPUT_CORRECTED.mutant("X_l, as printed", states_between)
-OUTPUT_CORRECTED.mutant("MLP subtracted", "x + BRANCHES[1](x, theta) -> x - BRANCHES[1](x, theta)")
+OUTPUT_CORRECTED.mutant(
+    "MLP subtracted", "x + feed_forward_branch(x, column(U[k])) -> x - feed_forward_branch(x, column(U[k]))"
+)
 
 # -- with skips, and without -------------------------------------------------------------------------------------------
 
@@ -118,7 +103,7 @@ def _sums(X: Any, W: Any, U: Any, first: int = 1, alternate: int = 1) -> Any:
         return before + attended + fed, half + fed * alternate, half
 
     _, after, between = visited(W.shape[0], block, X, X * first, X * 0)
-    return _one_family(between, after)
+    return on_top(between, after)
 
 
 @SUM.formula
@@ -127,7 +112,7 @@ def sums_of_branches(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> A
     return _sums(X, W, U)
 
 
-SUM.oracle(lambda X, W, U: _one_family(*states_of_blocks(X, W, U)))
+SUM.oracle(lambda X, W, U: on_top(*states_of_blocks(X, W, U)))
 SUM.mutant("embedding left out", first=0)
 SUM.mutant("feed-forward branches subtracted", alternate=-1)
 

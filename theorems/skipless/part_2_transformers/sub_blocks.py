@@ -7,9 +7,23 @@ from typing import Any
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import (
     AttentionWeights, FeedForwardWeights, HeadQueryWeights, HeadWeights, Tokens, Weights, activation, attention_matrix,
-    multi_head_attention, parameters, self_attention, states,
+    multi_head_attention, on_top, self_attention, states, states_of_blocks,
 )  # fmt: skip
-from verify.matrix import COLUMN, ROW, Layout, concatenate, eye, kron, parts, softmax, summed, unvec_r, vec_c, vec_r
+from verify.matrix import (
+    COLUMN,
+    ROW,
+    Layout,
+    concatenate,
+    eye,
+    kron,
+    parts,
+    softmax,
+    summed,
+    unvec_r,
+    vec_c,
+    vec_r,
+    visited,
+)
 from verify.vocabulary import Assumption, Claim, Convention, Definition, Equal
 
 EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first display of Section 4.3",
@@ -20,42 +34,43 @@ EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first di
         """,
     assumptions=[Definition("X-hat_0 = X_0 is the token embedding; no normalisation layer, as in Eqs. (1)-(2)", by=states),
         Convention("column-major vec", by=vec_c)],
-    name="residual blocks in matrix and vector form", relation=Equal(),
+    name="residual blocks in matrix and vector form", relation=Equal(), all_sizes=True,
     sizes={"L": (1, 2), "n": (1, 3), "d": (1, 3), "d_f": (1, 2)}, exact=True,
     note="""The activation of the MLP is not printed; that of the definitions is taken, with a free exponential in exact
         arithmetic, so that nothing about it matters.""")  # fmt: skip
 
 
 def _vector_form(X: Any, W: Any, U: Any, *, sa_skip: int = 1, from_input: bool = False, layout: Layout = COLUMN) -> Any:
-    """x^(1), x-hat^(1), ..., each from the vector before it by Kronecker products, on top of each other."""
+    """x^(1), ..., x^(L), then x-hat^(1), ..., each from the vector before it by Kronecker products, on top of each other."""
     n, d = X.shape
 
     def product(P: Any, A: Any) -> Any:
         """The matrix of X -> A X P."""
         return kron(P.T, A) if layout is COLUMN else kron(A, P.T)
 
-    x, found = vec_c(X) if layout is COLUMN else vec_r(X), []
-    for W_l, U_l in zip(W, U, strict=True):
-        tokens = unvec_r(x, d, n).T if layout is COLUMN else unvec_r(x, n, d)
+    def block(k: int, before: Any, x: Any) -> tuple[Any, Any]:
+        W_l, U_l = W[k], U[k]
+        tokens = unvec_r(before, d, n).T if layout is COLUMN else unvec_r(before, n, d)
         A = attention_matrix(tokens, W_l[0], W_l[1])
-        before, x = x, product(W_l[2] @ W_l[3], A) @ x + x * sa_skip
-        found.append(x)
+        x = product(W_l[2] @ W_l[3], A) @ before + before * sa_skip
         hidden = activation(product(U_l[0].T, eye(n)) @ x)
-        x = product(U_l[1], eye(n)) @ hidden + (before if from_input else x)
-        found.append(x)
-    return concatenate(found, axis=0)
+        return product(U_l[1], eye(n)) @ hidden + (before if from_input else x), x
+
+    x = vec_c(X) if layout is COLUMN else vec_r(X)
+    after, between = visited(W.shape[0], block, x, x * 0)
+    return concatenate([between, after], axis=0)
 
 
 @EQ_1_2.formula
 def states_in_vector_form(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """x^(1), x-hat^(1), ..., x^(L), x-hat^(L), shape (2 L n d, 1) (Section 4.3)."""
+    """x^(1), ..., x^(L), then x-hat^(1), ..., x-hat^(L), shape (2 L n d, 1) (Section 4.3)."""
     return _vector_form(X, W, U)
 
 
 @EQ_1_2.oracle
 def states_in_matrix_form(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """vec of X_1, X-hat_1, ..., X_L, X-hat_L of Eqs. (1)-(2)."""
-    return concatenate([vec_c(state) for state in states(X, parameters(W, U))[1:]], axis=0)
+    """vec of X_1, ..., X_L, then of X-hat_1, ..., X-hat_L of Eqs. (1)-(2)."""
+    return on_top(*states_of_blocks(X, W, U))
 
 
 EQ_1_2.mutant("no skip around self-attention", sa_skip=0)

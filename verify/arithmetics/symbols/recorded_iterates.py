@@ -13,11 +13,11 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from verify.arithmetics.symbols.calculus import rebuilt, substituted
-from verify.arithmetics.symbols.heads import Head, Size, tensor
+from verify.arithmetics.symbols.heads import AT_STEP, Head, Size, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
-from verify.arithmetics.symbols.iterates import Iteration
+from verify.arithmetics.symbols.iterates import ITERATE_SLOPE, Iteration
 from verify.arithmetics.symbols.recurrences import STEPPED
-from verify.arithmetics.symbols.step_induction import BY_STEPS, StepInduction, start_of
+from verify.arithmetics.symbols.step_induction import BY_STEPS, StepInduction
 from verify.arithmetics.symbols.sums import Sum, keeping_origins, single
 
 
@@ -86,7 +86,7 @@ class Inductions:
         if made.kind == STEPPED:
             return self._stepped.setdefault(made, f"recurrence({len(self._stepped) + 1})")
         assert made.inner is not None
-        return self._recorder.iterates.names(made.inner, made.parameter)[0]
+        return self._recorder.iterates.names(made.inner, made.parameter)[made.kind == ITERATE_SLOPE]
 
     def note(self, value: str, start: Sum, iteration: Iteration) -> None:
         """Note what the input `value` is an iterate of."""
@@ -116,8 +116,8 @@ class Inductions:
         """What a certificate says of an induction over steps: the iterates, and the equations as invariants."""
         recorder = self._recorder
         iterates = [self._moving(induction, made) for made in induction.iterates]
-        invariants = []
-        for equation in induction.about(lambda made: f"{self.name_of(made)}~"):
+        invariants: list[dict[str, Any]] = []
+        for equation in induction.invariants:
             recorder.note([equation])
             bound, at = recorder.indices(equation.slots, (BY_STEPS, len(invariants)))
             invariants.append(_invariant(bound, recorder.of(equation, at), ["q", 0, 1]))
@@ -130,19 +130,17 @@ class Inductions:
         """An iterate whose map may depend on the step, and on others of the same number of steps."""
         recorder, name, slots = self._recorder, self.name_of(made), made.sizes
         recorder.inputs.setdefault(name, {"sizes": [recorder.size(size) for size in slots]})
-        with keeping_origins():
-            start, image = start_of(made), induction.image(made, lambda one: f"{self.name_of(one)}~")
+        start, image = induction.moves[made]
         recorder.note([start, image])
         bound, at = recorder.indices(slots, (name, "start"))
         item = {
-            "value": name, "count": recorder.size(made.parameter.count),
-            "variable": recorder.tensor(tensor(f"{name}~", slots)), "indices": bound, "start": recorder.of(start, at),
+            "value": name, "count": str(made.parameter.count), "variable": recorder.tensor(tensor(induction.variable(made), slots)),
+            "indices": bound, "start": recorder.of(start, at),
         }  # fmt: skip
-        with recorder.one_step(made.parameter.count) as step:
-            item["image"] = recorder.of(image, at)
-        if made.kind == STEPPED:
-            item["step"] = step
-        return item
+        if not any(one.kind == AT_STEP for one in image.heads()):
+            return {**item, "image": recorder.of(image, at)}
+        with recorder.one_step(made.parameter.count) as step:  # the count is a size, of at least 1
+            return {**item, "image": recorder.of(image, at), "step": step}
 
     def _indices(self, name: str, slots: Sequence[int]) -> tuple[list[list[str]], list[str]]:
         """New indices of the sizes of these slots of an iterate, as what binds them and as their names."""

@@ -9,10 +9,11 @@ the map.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from verify.arithmetics.conditions import rely_on_at_least
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.guarded import unguarded
 from verify.arithmetics.symbols.blocks import Blocks, merged
@@ -23,7 +24,6 @@ from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.sizes import is_size, size_of
 from verify.arithmetics.symbols.summation import StepNumber, SummationIndex
 from verify.arithmetics.symbols.sums import Product, Sum, contract, rule, single
-from verify.matrix import indexing as one_by_one
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The kind of the value of one of the matrices after all steps.
@@ -101,9 +101,18 @@ def stepped(count: Any, step: Callable[..., Any], *starts: Any) -> Any:
     """The states after step(0, ...), step(1, ...), ..., step(count - 1, ...)."""
     number = unguarded(count)
     if isinstance(number, int):
-        return one_by_one.stepped.__wrapped__(number, step, *starts)
+        states = [starts, *_one_by_one(number, step, starts)][-1]
+        return states[0] if len(states) == 1 else tuple(states)
     values = _moved(_steps(count, number), step, tuple(map(_matrix, starts)), 0)
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def _one_by_one(count: int, step: Callable[..., Any], states: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """The states after each of a given number of steps."""
+    for k in range(count):
+        found = step(k, *states)
+        states = found if isinstance(found, (list, tuple)) else (found,)
+        yield states
 
 
 def _steps(count: Any, number: Any) -> Size:
@@ -125,6 +134,8 @@ def _moved(size: Size, step: Callable[..., Any], starts: tuple[Indexed, ...], ke
         "~" in made.name for start in starts for made in start.value.heads()
     ):
         raise ArithmeticUnsupported("the derivative of what moves from step to step has no symbolic form")
+    if any(made.kind == AT_STEP for image in images for made in image.heads()):
+        rely_on_at_least(size, 1, always=True)  # a number of steps may be 0, the size of what is read may not
     own = [{names[made.name] for made in image.heads() if made.name in names} for image in images]
     motion = replace(motion, reached=tuple(_reached(place, own) for place in range(len(starts))))
     values = []
@@ -141,7 +152,8 @@ def visited(count: Any, step: Callable[..., Any], *starts: Any) -> Any:
     """
     number = unguarded(count)
     if isinstance(number, int):
-        return one_by_one.visited.__wrapped__(number, step, *starts)
+        lists = tuple(map(list, zip(*_one_by_one(number, step, starts), strict=True)))
+        return lists[0] if len(starts) == 1 else lists
     points, size = [_matrix(start) for start in starts], _steps(count, number)
     kept = [Indexed(Sum((*point.value.slots, size), {}), (*point.axes, 1)) for point in points]
 

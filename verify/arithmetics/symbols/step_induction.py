@@ -6,15 +6,18 @@ Then it holds of the iterates, whatever their number of steps.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from verify.arithmetics.symbols.heads import Head, Size, tensor
+from verify.arithmetics.symbols.calculus import derivative
+from verify.arithmetics.symbols.heads import Head, Size, delta, head, tensor
 from verify.arithmetics.symbols.hypothesis_rules import vanishing
 from verify.arithmetics.symbols.indexed import Indexed, lifted
-from verify.arithmetics.symbols.iterates import ITERATE
+from verify.arithmetics.symbols.iterates import ITERATE, ITERATE_SLOPE
 from verify.arithmetics.symbols.recurrences import STEPPED, members, state_of
-from verify.arithmetics.symbols.sums import Sum, contract, extra_rules, note_rule, single, step_named
+from verify.arithmetics.symbols.scalars import ONE
+from verify.arithmetics.symbols.sums import Sum, contract, extra_rules, keeping_origins, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 BY_STEPS = step_named(
@@ -26,12 +29,15 @@ BY_STEPS = step_named(
 class StepInduction:
     """The iterates that take part, and the equations in them that are shown: sums that vanish.
 
-    `members` gives for each iterate those on which its map depends, in the order in which the map has them.
+    `members` gives for each iterate those on which its map depends, in the order in which the map has them.  `moves` are starts
+    and images, and `invariants` the equations, as they are written down.
     """
 
     iterates: tuple[Head, ...]
     equations: tuple[Sum, ...]
     members: Mapping[Head, Sequence[Head]]
+    moves: Mapping[Head, tuple[Sum, Sum]] = field(default_factory=dict)
+    invariants: tuple[Sum, ...] = ()
 
     @property
     def count(self) -> Size:
@@ -39,18 +45,43 @@ class StepInduction:
         return self.iterates[0].parameter.count
 
     def about(self, named: Callable[[Head], str]) -> list[Sum]:
-        """The equations about tensors with these names in the place of the iterates."""
+        """The equations about tensors with these names in the place of the iterates.
+
+        Terms stand in the order of the iterates, so that of equal iterates the earlier one gives way to the later one.
+        """
         made = {one: tensor(named(one), one.sizes) for one in self.iterates}
         points = {one: single(other, range(len(one.sizes)), one.sizes) for one, other in made.items()}
-        return [_replaced(equation, points) for equation in self.equations]
+        found = [_replaced(equation, points) for equation in self.equations]
+        return [
+            Sum(one.slots, dict(sorted(one.terms.items(), key=lambda term: [made.number for made, _ in term[0]])))
+            for one in found
+        ]
+
+    def variable(self, made: Head) -> str:
+        """The name of what stands for an iterate in starts, images and invariants as they are written down."""
+        return f"state {self.iterates.index(made) + 1}~"
+
+    def settled(self) -> StepInduction:
+        """The same with what is written down of it, made at once: the order of terms and factors is that of this proof."""
+        with keeping_origins():
+            moves = {made: (start_of(made), self.image(made, self.variable)) for made in self.iterates}
+        return replace(self, moves=moves, invariants=tuple(self.about(self.variable)))
 
     def image(self, made: Head, named: Callable[[Head], str]) -> Sum:
         """The image of an iterate, where all of them are the tensors of these names."""
         if made.kind == STEPPED:
             return made.parameter.image([named(other) for other in self.members[made]])  # type: ignore[no-any-return]
-        slots, rows = made.sizes, made.parameter.rows
-        point = Indexed(single(tensor(named(made), slots), range(len(slots)), slots), (rows, len(slots) - rows))
-        return lifted(made.parameter.step(point)).value  # type: ignore[no-any-return]
+        value, slots, rows = self.members[made][0], _argument(made).slots, made.parameter.rows
+        generic = tensor(named(value), slots)
+        point = Indexed(single(generic, range(len(slots)), slots), (rows, len(slots) - rows))
+        image: Sum = lifted(made.parameter.step(point)).value
+        if made.kind == ITERATE:
+            return image
+        # the derivative of the image in the iterate, times that of the iterate in the start
+        own, ends = range(len(slots)), range(2 * len(slots), 3 * len(slots))
+        middle = range(len(slots), 2 * len(slots))
+        slope = single(tensor(named(made), made.sizes), range(len(made.sizes)), made.sizes)
+        return contract([(derivative(image, generic), [*own, *middle]), (slope, [*middle, *ends])], [*own, *ends])
 
 
 def shown_by_induction(parts: Sequence[Sum]) -> StepInduction | None:
@@ -60,13 +91,13 @@ def shown_by_induction(parts: Sequence[Sum]) -> StepInduction | None:
         # what the matrices were after each step agrees where they always do
         equations += tuple(before for part in equations if (before := _before(part)) is not None)
         met = sorted({one for part in equations for one in part.heads() if _moves(one)}, key=lambda one: one.number)
-        own = {one: members(one) if one.kind == STEPPED else [one] for one in met}
+        own = {one: _members(one) for one in met}
         every = tuple(dict.fromkeys(other for one in met for other in own[one]))
         if len({one.parameter.count for one in every}) != 1:
             return None
-        own |= {one: members(one) for one in every if one not in own}
+        own |= {one: _members(one) for one in every if one not in own}
         found = StepInduction(every, equations, own)
-        return found if _starts(found) and _is_kept(found) else None
+        return _with_as_many_as_hold(found, []) or _with_as_many_as_hold(found, _of_like_starts(found))
     except ArithmeticUnsupported:
         return None
 
@@ -102,34 +133,79 @@ def _before(equation: Sum) -> Sum | None:
 
 def _moves(made: Head) -> bool:
     """Whether a head is an iterate of which start and image are known, over the same indices."""
-    return made.kind == STEPPED or (made.kind == ITERATE and made.inner.slots == made.sizes)
+    if made.kind in (ITERATE, ITERATE_SLOPE):
+        return _argument(made).slots == made.sizes[: len(_argument(made).slots)]
+    return made.kind == STEPPED
 
 
-def _starts(found: StepInduction) -> bool:
+def _members(made: Head) -> list[Head]:
+    """The iterates on which the map of one depends, itself among them: that of a slope depends on the value."""
+    if made.kind == STEPPED:
+        return members(made)
+    value = head(ITERATE, ITERATE, _argument(made).slots, (), made.inner, made.parameter)
+    return [value] if made.kind == ITERATE else [value, made]
+
+
+def _hold_of_starts(found: StepInduction) -> bool:
     """Whether the equations hold of the starts."""
     points = {one: start_of(one) for one in found.iterates}
     return not any(_replaced(equation, points).terms for equation in found.equations)
 
 
-def _is_kept(found: StepInduction) -> bool:
-    """Whether the equations hold of the images of any matrices that meet them."""
+def _of_like_starts(induction: StepInduction) -> list[Sum]:
+    """For iterates of one start: that they agree, which may or may not be so, and is no equation yet."""
+    known = {made.key for one in induction.equations for made in (one, one.times(-ONE))}
+    found = []
+    for one, other in itertools.combinations(induction.iterates, 2):
+        if one.sizes == other.sizes and start_of(one).key == start_of(other).key:
+            slots = range(len(one.sizes))
+            found.append(single(one, slots, one.sizes).plus(single(other, slots, other.sizes), -ONE))
+    return [one for one in found if one.key not in known]
+
+
+def _with_as_many_as_hold(found: StepInduction, more: Sequence[Sum]) -> StepInduction | None:
+    """The induction with as many further equations as hold of starts and are kept; None where its own do not."""
+    own = len(found.equations)
+    if not _hold_of_starts(found):
+        return None
+    trial = replace(found, equations=(*found.equations, *more))
+    while (failing := _not_kept(trial)) and min(failing) >= own:
+        kept = [equation for place, equation in enumerate(trial.equations) if place not in failing]
+        trial = replace(trial, equations=tuple(kept))
+    if failing:
+        return None
+    note_rule(BY_STEPS)
+    return trial.settled()
+
+
+def _not_kept(found: StepInduction) -> list[int]:
+    """The places of equations that may not hold of the images of matrices that meet all of them."""
 
     def named(one: Head) -> str:
         return f"{BY_STEPS}~{found.iterates.index(one)}"
 
     with extra_rules(vanishing(BY_STEPS, found.about(named)).rules()):
         points = {one: found.image(one, named) for one in found.iterates}
-        after = [_replaced(equation, points) for equation in found.equations]
-    if any(equation.terms for equation in after):
-        return False
-    note_rule(BY_STEPS)
-    return True
+        return [place for place, one in enumerate(found.equations) if _replaced(one, points).terms]
+
+
+def _argument(made: Head) -> Sum:
+    """The start of an iterate of a map that does not depend on the step, or of its slope."""
+    assert made.inner is not None
+    found: Sum = made.inner
+    return found
 
 
 def start_of(made: Head) -> Sum:
     """The start of an iterate."""
     if made.kind == ITERATE:
-        return made.inner  # type: ignore[no-any-return]
+        return _argument(made)
+    if made.kind == ITERATE_SLOPE:
+        half = len(_argument(made).slots)
+        pairs = [
+            (single(delta(size), (0, 1), (size, size)), [k, half + k]) for k, size in enumerate(_argument(made).slots)
+        ]
+        return contract(pairs, range(2 * half))
     recurrence = made.parameter
     return recurrence.motion.starts[recurrence.places[recurrence.own]].value  # type: ignore[no-any-return]
 
