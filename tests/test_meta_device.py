@@ -201,9 +201,7 @@ def problems_on_meta(claim: Claim) -> dict[str, str]:
             told = {name: value if isinstance(value, int) else value[0] for name, value in arrays.items()}
             given = {**claim.prepare(told), "generator": OnMeta(), "samples": 16}  # a law is told numbers of the host
             runs = {
-                name: _evaluation(claim, function, inputs)
-                if name.endswith(" 0")
-                else _law(claim, function, given)
+                name: _evaluation(claim, function, inputs) if name.endswith(" 0") else _law(claim, function, given)
                 for name, function in functions_of(claim).items()
             }
         else:

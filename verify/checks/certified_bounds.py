@@ -13,7 +13,7 @@ from verify.arithmetics.norms.derivations import BoundProof
 from verify.arithmetics.norms.recording import NotCertified
 from verify.checks.certified import NONE_KEPT, Certified, stale, without
 from verify.checks.proofs import exception_to
-from verify.kernel.bounds import check, statement
+from verify.kernel.bounds import checked, statement
 from verify.kernel.refusal import Refused
 from verify.vocabulary.claims import Claim
 
@@ -41,11 +41,10 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, 
     line = fresh if anew or before is None else before
     written = json.loads(line)
     try:
-        found = check(written)
-        if before is not None:
-            if anew:
-                check(json.loads(before))
-            if statement(json.loads(before)) != statement(json.loads(fresh)):
+        found, says = checked(written)
+        if before is not None:  # the line that was checked is the kept one, unless it was sought anew
+            of_kept = checked(json.loads(before))[1] if anew else says
+            if of_kept != (says if anew else statement(json.loads(fresh))):
                 return stale(claim, before)
     except Refused as refusal:
         return Certified(line, {"refused": str(refusal)}, f"the checker refuses the certificate: {refusal}")
