@@ -89,6 +89,21 @@ def test_a_correction_takes_no_mutants_unless_they_are_named() -> None:
     assert bound().corrected("toy.a-absolute", label="a", name="a", statement="x").mutants == []
 
 
+def test_what_a_correction_says_takes_the_place_of_what_its_claim_says() -> None:
+    it = Claim(
+        FREE, "toy.b", "b", name="b", statement="x", relation=AtMost(), assumptions=[POSITIVE], sizes={"n": (2, 2)}
+    )
+    it.formula(number)
+    other = Assumption("c >= 1", nonnegative=lambda c: c - 1)
+    own = {"label": "b", "name": "b", "statement": "x"}
+    assert it.corrected("toy.b-same", **own).assumption_texts == ["c >= 0"]
+    assert it.corrected("toy.b-other", assumptions=[other], **own).assumption_texts == ["c >= 1"]
+    assert it.corrected("toy.b-none", assumptions=[], sizes={"n": (1, 1)}, **own).assumption_texts == []
+    assert it.corrected("toy.b-sizes", sizes={"n": (1, 1)}, **own).sizes == {"n": (1, 1)}
+    further = it.without(POSITIVE, "toy.b-any", {}, assumptions=[other], **own)
+    assert further.assumption_texts == ["c >= 1"] and further.sizes == it.sizes
+
+
 def test_what_is_printed_twice_is_one_claim_under_two_ids() -> None:
     it = Claim(STATED, "toy.a", "a", name="a", statement="|c| <= c", relation=AtMost())
     it.formula(number)

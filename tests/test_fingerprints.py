@@ -84,7 +84,7 @@ def test_layout_and_comments_change_nothing(engine: Path, text: str) -> None:
         ("checks/limits.py", toy.RIGHT_LIMIT, True),
         ("checks/equality.py", toy.RIGHT_LIMIT, False),
         ("arithmetics/symbols/rules.py", toy.TRUE_IDENTITY, False),
-        ("arithmetics/polynomials.py", toy.TRUE_IDENTITY, False),
+        ("arithmetics/rational_functions.py", toy.TRUE_IDENTITY, False),
         ("checks/fixed_sizes.py", AT_SIZES, True),
         ("arithmetics/symbols/rules.py", AT_SIZES, False),
         ("checks/proofs.py", PROVED, True),

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import pytest
 
 from tests.claims_that_fail import toy
-from verify.arithmetics import polynomials
-from verify.arithmetics.polynomials import Field
+from verify.arithmetics import rational_functions
+from verify.arithmetics.rational_functions import Field
 from verify.arithmetics.spectra import Spectra
 from verify.checks import checks_of
 from verify.checks.record import ERROR, UPHELD, VIOLATED, Record
@@ -158,7 +158,7 @@ def test_what_is_piecewise_never_passes() -> None:
 
 
 def test_what_is_not_affordable_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(polynomials, "AFFORDABLE", 50)
+    monkeypatch.setattr(rational_functions, "AFFORDABLE", 50)
     claim = softmax_claim()
     record = check_of(claim)
     assert record.outcome == ERROR and "more than 50 products" in record.message
@@ -241,7 +241,7 @@ def test_wrong_rules_are_seen_in_numbers(monkeypatch: pytest.MonkeyPatch) -> Non
         planted.setattr(Field, "square_root", lambda field, radicand: root(field, 2 * radicand))
         assert check_of(exponentials_claim()).outcome == VIOLATED
     with monkeypatch.context() as planted:  # a product that forgets a denominator
-        planted.setattr(polynomials, "_merged", lambda one, other: one or other)
+        planted.setattr(rational_functions, "_merged", lambda one, other: one or other)
         assert check_of(softmax_claim()).outcome != UPHELD
 
 

@@ -18,10 +18,10 @@ from verify.checks.units import unit_at
 from verify.gate import measure
 from verify.gate.adapters import batched, call_module, from_jax, from_numpy, stacked, unstacked
 from verify.gate.arguments import named
+from verify.gate.batch_places import place, places
 from verify.gate.checking import gate
 from verify.gate.choice import Choice
 from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE, UNDECIDED
-from verify.gate.places import place, places
 from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.rounding import RandomRounding, reference

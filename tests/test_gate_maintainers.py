@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ import torch
 
 import verify
 from verify.cli import main
-from verify.gate.checking import gate
+from verify.gate.checking import device_in_words, gate
 from verify.gate.expected import Expected
 from verify.gate.findings import BROKEN, LEFT_OUT, SATISFIED, UNCHECKABLE, UNREACHED, Finding, SubjectReport
+from verify.gate.standing import Standing
+from verify.gate.subject_errors import MOVED, Raised, WrongResult, described
 from verify.vocabulary import InputError
 
 LAYERS = "import torch\ndef softmax(T):\n    return torch.softmax(T, -1)\ndef wrong(T):\n    return 2 * torch.softmax(T, -1)\n"
@@ -108,13 +111,71 @@ def test_a_report_says_what_was_not_exercised() -> None:
     report = verify.check("hessian.softmax", lambda T: torch.softmax(T, -1), claims="hessian.lem-B.1", dtypes=["float64"],
                           sizes={"L": (1, 20)} if "(L" in verify.subjects()["hessian.softmax"].shapes["T"] else None)  # fmt: skip
     told = "; ".join(report.not_exercised)
-    for part in ("precision float32 and float16", "devices other than cpu", "widths beyond 129", "more than 1025 tokens",
+    for part in ("precisions float32, float16 and bfloat16", "devices other than cpu", "widths beyond 129", "more than 1025 tokens",
                  "derivatives beyond order 2", "tensors that are sparse, nested or quantised"):  # fmt: skip
-        assert part in told.replace("bfloat16 and float16", "float16").replace("float32 and bfloat16", "float32"), told
+        assert part in told, told
     assert f"not exercised: {told}" in str(report)
     kernel = gate("transformer.batched_attention", torch.nn.functional.scaled_dot_product_attention)
     assert {"d_K beyond 256", "d_V beyond 256", "other widths beyond 129"} <= set(kernel.not_exercised({}))
+    for dtypes, rest in (
+        (("float64", "float32", "bfloat16"), "precision float16"),
+        (("float64", "float32"), "precisions float16 and bfloat16"),
+    ):
+        assert rest in gate("hessian.softmax", lambda T: torch.softmax(T, -1), dtypes=dtypes).not_exercised({})
     assert "long sequences" in gate("transformer.layer_norm", torch.nn.LayerNorm, dtypes=["float64"]).not_exercised({})
+
+
+def test_a_report_names_the_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert device_in_words("cpu") == "cpu" and device_in_words("meta") == "meta"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"Card {device.index or 0}")
+    assert device_in_words("cuda:1") == "cuda:1 (Card 1)"
+
+
+class Projected(torch.nn.Module):
+    """A module with a parameter, on the CPU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3, 3))
+
+    def forward(self, T: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(T, -1) + self.weight
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [lambda T: torch.softmax(T.masked_fill(torch.ones(3, 3, dtype=torch.bool).triu(1), -torch.inf), -1), Projected()],
+)
+def test_what_is_on_another_device_is_told_what_to_do(layer: Callable[..., torch.Tensor]) -> None:
+    """Torch's meta device stands for an accelerator: what is made on the CPU does not go with its tensors."""
+    verify.subjects()
+    with pytest.raises(Raised, match=r"device=X.device where it makes a tensor, and module.to\(device\) for a module"):
+        Standing("hessian.softmax", layer)(torch.ones(3, 3, device="meta"))
+
+
+def test_a_result_on_another_device_is_told_what_to_do() -> None:
+    verify.subjects()
+    T = torch.ones(3, 3, device="meta")
+    message = r"the device of the arguments, meta; got cpu: its result has to be moved there, by .to\(X.device\)"
+    # tensors without entries cannot be compared with what they were
+    standing = Standing("hessian.softmax", lambda T: torch.ones(3, 3))
+    with pytest.raises(WrongResult, match=message):
+        standing._accepted(standing.implementation(T), {"T": T}, {"T": T})
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("Expected all tensors to be on the same device, but got mat2 is on cpu, different from other tensors", True),
+        ("expected self and mask to be on the same device, but got mask on cpu and self on cuda:0", True),
+        ("Tensor on device cpu is not on the expected device meta!", True),
+        ("shape '[2, 3]' is invalid for input of size 4", False),
+        ("the device has no memory left", False),
+    ],
+)
+def test_only_what_is_on_several_devices_is_told_to_move(line: str, told: bool) -> None:
+    assert (MOVED in described(RuntimeError(line))) is told
 
 
 def test_a_report_names_the_kernels_that_did_not_run() -> None:

@@ -116,6 +116,23 @@ def test_a_run_in_which_nothing_was_decided_fails(fresh):
     assert "nothing was decided" not in something.stdout.str()
 
 
+def test_a_run_that_names_an_implementation_and_selects_none_of_its_checks_fails(fresh):
+    """The other tests pass, and say nothing of it; where a file has the option, that is said."""
+    fresh.makepyfile("def test_one():\n    pass\n")
+    option = ("--subject", "hessian.softmax=fresh_layers:softmax")
+    said = "*nothing was decided about hessian.softmax; none of its checks was selected*"
+    for choice in (("-k", "test_one"), ("-m", "not theorem")):
+        none = run_pytest(fresh, *option, *choice)
+        assert none.parseoutcomes()["passed"] == 1 and none.ret == pytest.ExitCode.TESTS_FAILED
+        none.stdout.fnmatch_lines([said])
+    listed = run_pytest(fresh, *option, "-k", "test_one", "--collect-only")
+    assert listed.ret == pytest.ExitCode.OK and "nothing was decided" not in listed.stdout.str()
+    fresh.makeini(f"[pytest]\naddopts = {' '.join(option)}\n")
+    configured = run_pytest(fresh, "-k", "test_one")
+    assert configured.ret == pytest.ExitCode.OK
+    configured.stdout.fnmatch_lines([said])
+
+
 @pytest.mark.long("a worker of pytest-xdist imports torch")
 def test_a_wrong_option_is_a_usage_error(fresh):
     fresh.makepyfile("def test_one():\n    pass\n")

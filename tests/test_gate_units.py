@@ -22,6 +22,7 @@ from verify.gate.findings import (
     DEFINITION,
     FIRST,
     LAW,
+    LEFT_OUT,
     LONG,
     NOT_DIFFERENTIABLE,
     NOT_OK,
@@ -148,6 +149,7 @@ def test_a_report_is_ok_only_where_all_was_decided_or_accepted_and_nothing_is_br
     left, refused = finding("c", UNCHECKABLE, "small"), finding(FIRST, UNCHECKABLE, REFUSED)
     assert report(good).ok and report(good).outcome == OK and report(good).verdict == "ok"
     wrong = report(good, bad)
+    assert report(good) and not wrong and not report()  # as `assert verify.check(...)` asks
     assert wrong.outcome == NOT_OK and wrong.verdict == "NOT the definition"
     nothing = "no check was made"
     for none, said in (
@@ -179,6 +181,12 @@ def test_a_report_is_ok_only_where_all_was_decided_or_accepted_and_nothing_is_br
             strict.raise_if_broken()
     every = replace(partly, required=("*",))
     assert every.missing == ["c", FIRST]
+    for status in (UNREACHED, LEFT_OUT):  # what was required and not made is not decided either
+        absent = report(good, finding("d", status))
+        assert absent.ok and absent
+        named = replace(absent, required=("d",), accepted=("d",))
+        assert named.missing == ["d"] and named.outcome == NOT_OK and not named.ok
+        assert replace(absent, required=("a",)).ok
     many = report(good, *(finding(name, UNCHECKABLE) for name in "vwxyz"))
     assert many.verdict == "UNDECIDED: 5 not decided, v, w, x and 2 more; nothing is broken"
     three = report(good, *(finding(name, UNCHECKABLE) for name in "xyz"), accepted=("*",))

@@ -263,6 +263,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "spectral radius": lambda t: [Y(t)],
         "smallest singular value of a sum": lambda t: [A(t), C(t).times(number(Fraction(1, 8)))],
         "smallest singular value of a product": lambda t: [Y(t), B(t)],
+        "smallest singular value of blocks": lambda t: [Y(t), B(t) @ B(t).T, Y(t)],
         "smallest at most largest singular value": lambda t: [A(t)],
         "smallest eigenvalue of a Gram matrix": lambda t: [A(t)],
         "normalised rows": lambda t: [A(t)],
@@ -575,6 +576,13 @@ WRONG: dict[str, Wrong] = {
     "a product of which no order of sizes is shown": lambda t: (
         "smallest singular value of a product", [t.matrix("Y", "n", "n"), t.matrix("B", "n", "k")],
     ),
+    "blocks of which one has more columns than rows": lambda t: (
+        "smallest singular value of blocks", [t.matrix("Y", "n", "n"), t.matrix("A", "m", "n")], [["terms"], ["terms"]],
+    ),
+    "blocks of which no order of sizes is shown": lambda t: (
+        "smallest singular value of blocks", [t.matrix("Y", "n", "n"), t.matrix("A", "m", "n")],
+    ),
+    "no blocks": lambda t: ("smallest singular value of blocks", []),
     "shapes that do not fit": lambda t: ("product", [t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
     "a rule that nobody knows": lambda t: ("sorcery", [t.matrix("A", "m", "n")]),
 }  # fmt: skip
@@ -688,6 +696,71 @@ def test_a_largest_of_several_needs_all_of_them() -> None:
     cases = ["cases", both, [[a, ["terms"]]]]
     assert "does not hold" in refused(table.certificate(both, a, [], cases))
     check(table.certificate(both, total, [], ["cases", both, [[a, ["terms"]], [c, ["terms"]]]]))
+
+
+def smallest_of_two(table: Table) -> tuple[int, int, int, int, int]:
+    """||A||_2, ||C||_2, the same with a minus, and the larger of these two."""
+    a, c = (table.norm("2", table.matrix(name, "m", "n")) for name in "AC")
+    less = [table.add("*", table.add("q", -1, 1), place) for place in (a, c)]
+    return a, c, *less, table.add("max", *less)  # type: ignore[return-value]
+
+
+def test_in_each_case_the_largest_is_at_least_the_others() -> None:
+    table = Table()
+    a, c, less_a, less_c, larger = smallest_of_two(table)
+    smaller, one = table.add("*", table.add("q", -1, 1), larger), table.one()
+    by_fact = ["facts", [[1, one]], ["terms"]]  # c - a is not negative where -a is the larger one
+    check(table.certificate(smaller, c, [], ["cases", larger, [[less_a, by_fact], [less_c, ["terms"]]]]))
+    for reasons in (
+        [[less_a, ["terms"]], [less_c, ["terms"]]],  # of which the first needs that
+        [[less_a, ["facts", [[0, one]], ["terms"]]], [less_c, ["terms"]]],  # the case less itself, which is 0
+        [[less_a, by_fact], [less_c, ["facts", [[2, one]], ["terms"]]]],  # more facts than there are
+        [[less_a, by_fact], [a, ["terms"]]],  # not one of them
+        [[less_a, by_fact]],
+        [],
+    ):
+        refused(table.certificate(smaller, c, [], ["cases", larger, reasons]))
+    # what is true is not turned round: the smaller of two numbers is not at least either
+    for first in (["terms"], by_fact, ["facts", [[0, one]], ["terms"]]):
+        for second in (["terms"], by_fact, ["facts", [[0, one]], ["terms"]]):
+            refused(table.certificate(c, smaller, [], ["cases", larger, [[less_a, first], [less_c, second]]]))
+
+
+def test_what_is_known_of_a_case_is_forgotten_after_it() -> None:
+    table = Table()
+    a, c, less_a, less_c, larger = smallest_of_two(table)
+    one, total = table.one(), table.add("+", a, c)
+    cases = ["cases", larger, [[less_a, ["terms"]], [less_c, ["terms"]]]]
+    zero = table.add("q", 0, 1)
+    check(table.certificate(larger, zero, [], ["parts", [[larger, zero, cases]]]))
+    known = ["facts", [[1, one]], ["terms"]]  # a <= c, of the first case
+    assert "IndexError" in refused(table.certificate(a, c, [], known))
+    parts = ["parts", [[larger, zero, cases], [a, c, known]]]
+    refused(table.certificate(table.add("+", larger, a), c, [], parts))
+    refused(table.certificate(total, c, [], cases))
+    index = table.add("index", "i", table.add("size", "k"))
+    samples = table.add("max", table.norm("F", table.matrix("X", "m", "n", index)), a)
+    whole = table.add("max over", index, samples)
+    assert "differ with an index" in refused(table.certificate(whole, whole, [], ["cases", samples, []]))
+    assert "no largest" in refused(table.certificate(a, a, [], ["cases", a, [[a, ["terms"]]]]))
+
+
+def test_an_inequality_is_turned_with_both_signs() -> None:
+    table = Table()
+    a, c, less_a, less_c, _ = smallest_of_two(table)
+    fact = table.add("+", c, less_a)  # a <= c
+    by_fact = ["facts", [[0, table.one()]], ["terms"]]
+    check(
+        table.certificate(less_c, less_a, [], ["turned", ["squares", by_fact_squared(table, a, c)]], assumptions=[fact])
+    )
+    check(table.certificate(less_c, less_a, [], ["turned", by_fact], assumptions=[fact]))
+    refused(table.certificate(less_a, less_c, [], ["turned", by_fact], assumptions=[fact]))
+    refused(table.certificate(less_c, a, [], ["turned", ["squares", ["terms"]]], assumptions=[fact]))
+
+
+def by_fact_squared(table: Table, a: int, c: int) -> list[Any]:
+    """a^2 <= c^2, as (c + a) (c - a) is not negative."""
+    return ["facts", [[0, table.add("+", a, c)]], ["terms"]]
 
 
 def test_an_assumption_is_used_with_multipliers_that_are_not_negative() -> None:

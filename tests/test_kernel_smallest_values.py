@@ -115,6 +115,18 @@ def test_a_certificate_from_the_right_hand_side_downwards() -> None:
     refused(turned(t, right, left, steps))
 
 
+def test_smallest_singular_values_of_blocks_add_up_as_squares() -> None:
+    """sqrt(2) sigma_min(Y) <= sigma_min([Y; Y]); that each adds itself is false, and is refused."""
+    t = Table()
+    Y = t.matrix("Y", "n", "n")
+    whole = least(t, t.add("concatenate", Y, Y))
+    reason = ["instance", "smallest singular value of blocks", [Y, Y], [["terms"], ["terms"]], t.one(), ["terms"]]
+    root = t.add("*", t.add("^", t.add("q", 2, 1), 1, 2), least(t, Y))
+    check(t.certificate(root, whole, [], reason))
+    refused(t.certificate(t.add("+", least(t, Y), least(t, Y)), whole, [], reason))
+    refused(t.certificate(whole, root, [], reason))
+
+
 def test_what_is_turned_is_not_proved_the_other_way_round() -> None:
     t = Table()
     A = t.matrix("A", "m", "n")

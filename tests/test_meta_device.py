@@ -26,7 +26,7 @@ from verify.vocabulary import Claim, Equal, FollowsLaw, HasStructure, PowerRate,
 
 REGISTRY = load()
 #: The claims run in so many tests, for workers to share.
-PARTS = 12
+PARTS = 24
 
 #: Claims of which some function looks at entries, which tensors without entries do not have; and why it has to.
 READ = {
@@ -66,6 +66,11 @@ class OneDevice(TorchDispatchMode):
         super().__init__()
         self.most = most
         self.begin()
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled here: torch would import its compiler, and pass every operation through it."""
+        return False
 
     def begin(self) -> None:
         """What was seen and raised so far belongs to another function."""
@@ -115,24 +120,27 @@ def _remembered(func: Any, args: Any, kwargs: Any, given: Any) -> Any:
     return made[0] if kind is None else kind(made)
 
 
-#: What an operation is told beside tensors; a memory format and a layout are no subclasses of anything.
-_TOLD = (bool, int, float, str, torch.dtype, torch.device, torch.layout, torch.memory_format, type(None))
+#: What an operation is told beside tensors.
+_TOLD = {bool, int, float, str, torch.dtype, torch.device, torch.layout, torch.memory_format, type(None)}
 
 
 def _described(items: Any) -> Any:
     """What the shape of a value depends on: shapes of tensors, and what else is given; None if a tensor has entries."""
     found: list[Any] = [type(items)]
     for item in items.items() if isinstance(items, dict) else items:
-        if isinstance(item, torch.Tensor):
+        if (kind := type(item)) in _TOLD:
+            found.append((kind, item))  # 1, 1.0 and True are equal, and give values of other types
+        elif isinstance(item, torch.Tensor):
             if not item.is_meta or item.layout is not torch.strided:
                 return None
             found.append((item.shape, item.stride(), item.dtype))
         elif isinstance(item, (tuple, list, dict)):
-            if (inner := _described(item)) is None:
+            if not item:
+                found.append(kind)
+            elif (inner := _described(item)) is None:
                 return None
-            found.append(inner)
-        elif isinstance(item, _TOLD):
-            found.append((type(item), item))  # 1, 1.0 and True are equal, and give values of other types
+            else:
+                found.append(inner)
         else:
             return None
     return tuple(found)

@@ -52,6 +52,16 @@ def test_selection_by_glob_and_by_keyword(project: pytest.Pytester) -> None:
     run(project, "-k", "sound and enclosed").assert_outcomes(passed=1, deselected=7)
 
 
+def test_a_command_that_names_claims_and_checks_none_fails(project: pytest.Pytester) -> None:
+    """The other tests of the run pass, and say nothing of it."""
+    project.makepyfile(test_other="def test_other():\n    pass\n")
+    for choice in (("--claims", "toy.nosuch"), ("--claims=*", "-k", "test_other")):
+        none = run_pytest(project, "demo_claims", "test_other.py", *choice)
+        assert none.parseoutcomes()["passed"] == 1 and none.ret == pytest.ExitCode.TESTS_FAILED
+        none.stdout.fnmatch_lines(["*theorems: nothing was decided; *"])
+    assert run_pytest(project, "demo_claims", "test_other.py", "-k", "test_other").ret == pytest.ExitCode.OK
+
+
 @pytest.mark.long("two workers of pytest-xdist import torch")
 def test_two_workers_give_the_same_verdicts_and_one_run(project: pytest.Pytester) -> None:
     write_claim(project.path / "demo_claims", "false", formula="B.T @ A.T + 1")

@@ -28,7 +28,7 @@ from verify.checks.settings import settings_for
 from verify.evidence.parallel import tasks_of
 from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.matrix import spectral
-from verify.vocabulary import Claim
+from verify.vocabulary import Claim, load
 from verify.vocabulary.shapes import Real, Shape
 
 SETTINGS = settings_for("quick")
@@ -257,3 +257,24 @@ def test_in_float32_every_domain_and_a_quarter_of_the_other_draws_are_examined()
     assert first < len(fewer) <= first + len(draws) // 4
     for other in (settings_for("deep"), settings_for("ci", dtypes=("float32",))):
         assert in_float32(claim, other, draws) == draws
+
+
+def test_seeds_that_balls_cannot_decide_do_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rounding makes them the worst of a batch, as kernels of another device do, the next worst one decides."""
+    claim = load()["dynamics.eq-17"]
+    settings = settings_for("ci")
+
+    def scores(most: int) -> list[float]:
+        monkeypatch.setattr(equality, "UNDECIDED", most)
+        sampling = equality._Sampling(EqualityAttack(claim.relation), claim, settings, "float32", None)
+        (draw,) = [each for each in sampling._starts if isinstance(each, Draw) and each.domain == "kinks"]
+        at = sampling._evaluated(draw, settings.effort.batch)
+        undecided = [k for k in range(settings.effort.batch) if not sampling._unit(at.arrays, k).usable]
+        assert 0 < len(undecided) <= equality.UNDECIDED or not most
+        at.values[0][undecided] *= 1 + 1e-4
+        monkeypatch.setattr(sampling, "_evaluated", lambda *_: at)
+        sampling._compare(draw, settings.effort.batch)
+        return list(sampling.mutants.values())
+
+    assert all(score > 1000 for score in scores(equality.UNDECIDED))
+    assert scores(0) == [0.0, 0.0]

@@ -44,7 +44,7 @@ from verify.matrix import (
     symmetric_eigenvalues,
     zeros,
 )
-from verify.matrix.spectral import _merged
+from verify.matrix.spectral import _merged, _of_unit_size
 from verify.vocabulary import ArithmeticUnsupported, load
 
 #: Integer orthogonal matrices (up to the factor in the second place): Q Q^T = c^2 I.
@@ -350,3 +350,25 @@ def test_one_matrix_of_a_batch_that_is_not_finite_leaves_the_others_their_eigenv
     batch = torch.stack([torch.eye(3, dtype=torch.float64), wild, wild * 0])
     found = torch.func.vmap(symmetric_eigenvalues)(batch)
     assert found[0].tolist() == [1.0, 1.0, 1.0] and bool(found[1:].isnan().all())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_values_of_matrices_of_any_size_come_from_matrices_of_unit_size(dtype: torch.dtype) -> None:
+    seen: list[float] = []
+
+    def of_some_size(A: torch.Tensor) -> torch.Tensor:
+        """As solvers of accelerators: an error of one size, whatever the matrix."""
+        seen.extend(A.abs().amax((-2, -1)).flatten().tolist())
+        return torch.linalg.svdvals(A) + 1e-6
+
+    A = torch.randn(5, 3, 4, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    exact = torch.linalg.svdvals(A.double())
+    for power in (-120, -60, 0, 60, 120):
+        scale = 2.0**power
+        found = _of_unit_size(of_some_size, A * scale)
+        assert ((found.double() / scale - exact).abs() < 1e-5).all(), power
+        assert power > -60 or ((of_some_size(A * scale).double() / scale - exact).abs() > 1).all()
+    assert all(0.5 <= size < 1 for size in seen[: len(A)]) and not _of_unit_size(torch.linalg.svdvals, 0 * A).any()
+    assert _of_unit_size(torch.linalg.svdvals, A.new_zeros(0, 3)).shape == (0,)
+    S = A.double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: _of_unit_size(torch.linalg.svdvals, x / 1024), S)

@@ -12,7 +12,7 @@ import torch
 
 from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, SLOPES, disagreement, slope_disagreement
 from verify.arithmetics import formal
-from verify.arithmetics.symbols import calculus, indexed_forms, jacobians, named, softmax_rules, sums
+from verify.arithmetics.symbols import calculus, exponential_sums, indexed_forms, jacobians, named, sums
 from verify.arithmetics.symbols.function_heads import power, softmax_of
 from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.scalars import ONE
@@ -93,7 +93,7 @@ def planted(name: str, wrong: Callable[..., Any]) -> list[Any]:
 
 
 def test_a_softmax_that_swallows_a_sum_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = softmax_rules.softmax_times_sum
+    right = exponential_sums.softmax_times_sum
 
     def twice(product: Any, slots: int) -> Any:
         """A_ij Z_i^2 = E_ij."""
@@ -109,7 +109,7 @@ def test_a_softmax_that_swallows_a_sum_twice_is_caught(monkeypatch: pytest.Monke
 
 
 def test_a_quotient_that_keeps_its_power_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(softmax_rules, "power", lambda inner, exponent: power(inner, exponent - 1))
+    monkeypatch.setattr(exponential_sums, "power", lambda inner, exponent: power(inner, exponent - 1))
     assert caught(EXPRESSIONS, disagreement)
 
 

@@ -13,7 +13,7 @@ import sympy
 
 from verify.arithmetics import Jet, Kind, Number, kind_of
 from verify.arithmetics.symbols.sums import fresh
-from verify.gate import places
+from verify.gate import batch_places
 from verify.matrix import eye, rational, vec_c, vec_r
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,6 +70,6 @@ def test_places_are_numbered_as_the_page_says() -> None:
     A = np.arange(6).reshape(2, 3).astype(object)
     assert all(vec_r(A)[i * 3 + j, 0] == vec_c(A)[j * 2 + i, 0] == A[i, j] for i in range(2) for j in range(3))
     assert fresh() >= 1_000_000
-    (lengths, first), *others = places.places(2)
-    assert first == tuple(length - 1 for length in lengths) and lengths == places.LENGTHS[0]
-    assert len(set(others)) == len(others) == sum(a * b for a, b in set(places.LENGTHS)) - 1
+    (lengths, first), *others = batch_places.places(2)
+    assert first == tuple(length - 1 for length in lengths) and lengths == batch_places.LENGTHS[0]
+    assert len(set(others)) == len(others) == sum(a * b for a, b in set(batch_places.LENGTHS)) - 1

@@ -291,8 +291,13 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         return
     outcome = _verdicts_of_run(config)
     config.stash[_OUTCOME] = outcome
-    if outcome.wrong and exitstatus == pytest.ExitCode.OK:
+    if exitstatus == pytest.ExitCode.OK and (outcome.wrong or (_names_claims(config) and not outcome.checks)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _names_claims(config: pytest.Config) -> bool:
+    """Whether the command itself, and not a configuration file alone, has the option --claims."""
+    return any(str(word).split("=")[0] == "--claims" for word in config.invocation_params.args)
 
 
 class _Outcome:
@@ -354,6 +359,9 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and "theorem" in config.option.markexpr:
         terminalreporter.line(f"theorems: {_why_empty(config)}", yellow=True)
     outcome = config.stash.get(_OUTCOME, None)
+    ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    if outcome is not None and not outcome.checks and ended and _names_claims(config):
+        terminalreporter.line(f"theorems: nothing was decided; {_why_empty(config)}", red=True)
     if outcome is None or not (outcome.counts or outcome.wrong or outcome.partial):
         return
     terminalreporter.section("verdicts")

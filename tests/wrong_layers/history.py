@@ -138,6 +138,18 @@ def soft(T: Any) -> Any:
     return torch.softmax(T, -1)
 
 
+def rows_as_packed(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    """Rows of the mask as if heads that share keys stood together among the queries, which they do not."""
+    return grouped(interleaved)(Q, K, V, M[torch.arange(len(M)) // (Q.shape[1] // K.shape[1])])
+
+
+def masked_by_fours(Q: Any, K: Any, V: Any) -> Any:
+    """In half precision every query sees what the last of its four may see."""
+    last = torch.arange(len(Q)) // 4 * 4 + 3
+    allowed = torch.arange(len(Q)) <= last[:, None] if Q.dtype in (torch.float16, torch.bfloat16) else lower(len(Q))
+    return (under(scores(Q.float(), K.float()), allowed) @ V.float()).to(V.dtype)
+
+
 def rounded_at_64(T: Any, M: Any, width: int) -> Any:
     P = under(T, M)
     return P.half().to(P.dtype) if width % 64 == 0 else P
@@ -193,7 +205,12 @@ def collect() -> None:
         beside(f"causal: {name}", wrong, lambda Q, K, V: under(scores(Q, K), lower(len(Q))) @ V,
             subject="transformer.causal_attention")  # fmt: skip
 
+    beside("causal: masked once for four queries in half precision", masked_by_fours,
+        lambda Q, K, V: (under(scores(Q.float(), K.float()), lower(len(Q))) @ V.float()).to(V.dtype),
+        subject="transformer.causal_attention")  # fmt: skip
+
     over_heads: dict[str, Function] = {
+        "rows taken for those of packed heads": rows_as_packed,
         "softmax over the third of four axes": lambda Q, K, V, M: torch.softmax(
             scores(Q, interleaved(K, Q.shape[1])).masked_fill(~M, -math.inf), 2) @ interleaved(V, Q.shape[1]),
         "groups by the number of groups": grouped(by_quotient),

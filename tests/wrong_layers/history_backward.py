@@ -109,6 +109,69 @@ def with_bias(kept: Function) -> Function:
     return Attention.apply
 
 
+def in_window(quotient: Function) -> Function:
+    """Attention in a window as an autograd.Function, whose backward pass has quotients of its own for the mask."""
+
+    def mask(n: int, w: int, divided: Function) -> Any:
+        apart = torch.arange(n)[:, None] - torch.arange(n)[None, :]
+        return divided(apart, w) == 0
+
+    class Attention(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, Q: Any, K: Any, V: Any, w: int) -> Any:
+            ctx.save_for_backward(Q, K, V)
+            ctx.w = w
+            return under(scores(Q, K), mask(len(Q), w, torch.floor_divide)) @ V
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            Q, K, V = ctx.saved_tensors
+            return *right(Q, K, V, under(scores(Q, K), mask(len(Q), ctx.w, quotient)), g), None
+
+    return Attention.apply
+
+
+def towards_zero(apart: Any, w: int) -> Any:
+    return torch.div(apart, w, rounding_mode="trunc")
+
+
+def normalised(rows_of: Function) -> Function:
+    """LayerNorm as an autograd.Function; `rows_of` says what its backward pass takes for the rows of X."""
+
+    class Normalised(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, X: Any, gamma: Any, beta: Any, epsilon: float) -> Any:
+            mean = X.mean(-1, keepdim=True)
+            inverse = (X.var(-1, correction=0, keepdim=True) + epsilon).rsqrt()
+            ctx.save_for_backward(X, gamma, mean, inverse)
+            return (X - mean) * inverse * gamma + beta
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            X, gamma, mean, inverse = ctx.saved_tensors
+            rows, width = rows_of(X)
+            Y = (X.reshape(rows, width) - mean.reshape(-1, 1)[:rows]) * inverse.reshape(-1, 1)[:rows]
+            G = g.reshape(rows, width)
+            D = G * gamma.repeat(width // len(gamma))
+            dX = (D - D.mean(1, keepdim=True) - Y * (D * Y).mean(1, keepdim=True)) * inverse.reshape(-1, 1)[:rows]
+            return dX.reshape(X.shape), (G * Y).sum(0)[: len(gamma)], G.sum(0)[: len(gamma)], None
+
+    return Normalised.apply
+
+
+def misaligned(Q: Any, K: Any, V: Any, A: Any, g: Any) -> tuple[Any, ...]:
+    """Columns of the gradient of values are written at steps of 64, which do not fit their width, where keys are wide."""
+    dQ, dK, dV = right(Q, K, V, A, g)
+    left = V.shape[1] % 64
+    return (
+        dQ,
+        dK,
+        torch.cat([dV[:, : V.shape[1] - left], dV[:, V.shape[1] - left :].roll(1, 1)], 1)
+        if (Q.shape[1] >= 128)
+        else dV,
+    )
+
+
 def first_tokens_overwritten(dV: Any) -> Any:
     """Where 64 does not divide the length, the first values of all heads but the first get those of others."""
     offset = -dV.shape[2] % 64
@@ -144,6 +207,7 @@ def collect() -> None:
         "five times too large where rows are peaked": where_peaked,
         "rows beyond whole blocks of 32 left at zero": changed(0, whole_blocks),
         "cotangents of a wider tensor taken for row-major": rows_of_wider,
+        "of values at steps of 64 where keys are wide": misaligned,
         "one backward pass in dozens off": racing(180),  # three products each
     }
     for name, gradient in gradients.items():
@@ -155,5 +219,9 @@ def collect() -> None:
     }
     for name, wrong in heads.items():
         beside(f"gradients of heads: {name}", wrong, of_heads(), subject="transformer.batched_attention")
+    beside("gradients: quotients of negative numbers rounded towards zero", in_window(towards_zero),
+        in_window(torch.floor_divide), subject="transformer.window_attention")  # fmt: skip
+    beside("gradients of a norm: samples taken for rows", normalised(lambda X: (len(X), X[0].numel())),
+        normalised(lambda X: (X[..., 0].numel(), X.shape[-1])), subject="transformer.layer_norm_of_samples")  # fmt: skip
     beside("gradients: of the bias alone, without what they need", with_bias(lambda q, k, v, b: q or k or v),
         with_bias(lambda q, k, v, b: True), subject="transformer.biased_attention")  # fmt: skip

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.norms import NORMS
-from verify.matrix import absolute, column, frobenius_norm, maximum, spectral_norm, total
-from verify.vocabulary import Assumption, Real, Setting, Shape, Size
+from theorems.shared import reached
+from theorems.shared.matrices import orthogonal_matrix
+from verify.matrix import absolute, column, eye, frobenius_norm, maximum, spectral_norm, total
+from verify.vocabulary import Assumption, Real, Setting, Shape, Size, realises
 
 Matrix = Annotated[Any, Shape("m", "n")]
 Next = Annotated[Any, Shape("n", "p")]
@@ -22,6 +24,23 @@ Share = Annotated[Any, Real(0.0, 1.0)]
 Steps = Annotated[int, Size("K")]
 
 RULES = Setting(NORMS, "Rules for norms", sizes={"m": (1, 3), "n": (1, 4), "p": (1, 3), "q": (1, 2)})
+
+
+@realises({"W has orthonormal columns": reached.FRAMES})
+def orthonormal_columns(G: Tall, A: Matrix) -> dict[str, Any]:
+    """As many orthonormal columns as A has."""
+    return {"W": orthogonal_matrix(G)[:, : A.shape[1]]}
+
+
+#: Of matrices with orthonormal columns.
+FRAMES = RULES.extended(
+    sizes={"m": (1, 4), "n": (1, 3)},
+    assumptions=[
+        Assumption("W has orthonormal columns", zero=lambda W: W.T @ W - eye(W.shape[1])),
+        Assumption("at most as many columns as rows", sizes=lambda sizes: sizes["n"] <= sizes["m"]),
+    ],
+    inputs=orthonormal_columns,
+)
 SKEW = Assumption("S is skew", zero=lambda S: S + S.T)
 #: Of matrices whose norms are enclosed slowly, as Jacobians and exponentials are.
 SMALL = Setting(NORMS, "Rules for norms", sizes={"m": (1, 2), "n": (1, 3), "p": (1, 2), "K": (0, 3)})

@@ -7,15 +7,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.norms.gaps import AT_LEAST_TWO
-from theorems.norms.settings import RULES, Factor, Logits, Matrix, Tall, largest, number
-from theorems.shared import reached
-from theorems.shared.matrices import orthogonal_matrix
+from theorems.norms.settings import FRAMES, RULES, Factor, Logits, Matrix, largest, number
 from verify.matrix import (
     column, concatenate, exp, eye, frobenius_norm, hadamard, maximum, ones, rational, singular_values,
     smallest_singular_value, softmax,
     spectral_norm, sqrt, symmetric_eigenvalues, without_column,
 )  # fmt: skip
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, realises
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
 Short = Annotated[Any, Shape("n", "p")]
 SquareLogits = Annotated[Any, Shape("n", "n", role="query")]
@@ -83,31 +81,21 @@ ORDER.oracle(lambda A: smallest_singular_value(A))
 ORDER.mutant("nine tenths", lambda value: value * rational(9, 10))
 ORDER.mutant("largest entry", "spectral_norm -> largest")
 
-FRAMES = Claim(RULES, "norms.smallest-of-orthonormal", label="Orthonormal columns, from below",
+OF_FRAMES = Claim(FRAMES, "norms.smallest-of-orthonormal", label="Orthonormal columns, from below",
     statement=r"W^\top W = I \implies \sigma_{\min}(W) \ge 1", name="smallest singular value of orthonormal columns",
-    relation=AtMost(left="1"), sizes={"m": (1, 4), "n": (1, 3)},
-    assumptions=[
-        Assumption("W has orthonormal columns", zero=lambda W: W.T @ W - eye(W.shape[1])),
-        Assumption("at most as many columns as rows", sizes=lambda sizes: sizes["n"] <= sizes["m"]),
-    ],
+    relation=AtMost(left="1"), sizes=("m", "n"),
     note=r"$\|Wx\| = \|x\|$ for every $x$. Rows or columns of the identity are a case of it, or of its transpose.")  # fmt: skip
 
 
-@FRAMES.inputs
-@realises({"W has orthonormal columns": reached.FRAMES})
-def orthonormal_columns(G: Tall, A: Matrix) -> dict[str, Any]:
-    return {"W": orthogonal_matrix(G)[:, : A.shape[1]]}
-
-
-@FRAMES.formula
+@OF_FRAMES.formula
 def smallest_of_frame(W: Matrix) -> Any:
     """sigma_min(W), a scalar."""
     return smallest_singular_value(W)
 
 
-FRAMES.oracle(lambda W: number(1, W))
-FRAMES.mutant("nine tenths", lambda value: value * rational(9, 10))
-FRAMES.mutant("smallest entry", "smallest_singular_value(W) -> -largest(W)")
+OF_FRAMES.oracle(lambda W: number(1, W))
+OF_FRAMES.mutant("nine tenths", lambda value: value * rational(9, 10))
+OF_FRAMES.mutant("smallest entry", "smallest_singular_value(W) -> -largest(W)")
 
 RANK_ONE = Claim(RULES, "norms.distance-from-rank-one", label="Distance from a matrix of rank one",
     statement=r"(\min(m, n) - 1)\,\sigma_{\min}(A)^2 \le \|A - uv\|_F^2\text{ for a column }u\text{ and a row }v",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import sympy
+
+from verify.vocabulary.contexts import assigned
 
 
 @dataclass(frozen=True)
@@ -62,15 +64,9 @@ def _function(part: sympy.Expr) -> Callable[[Mapping[Any, int]], Any]:
 _noted: contextvars.ContextVar[set[Condition] | None] = contextvars.ContextVar("conditions", default=None)
 
 
-@contextlib.contextmanager
-def recording_conditions() -> Iterator[set[Condition]]:
+def recording_conditions() -> contextlib.AbstractContextManager[set[Condition]]:
     """Collect the conditions that are relied on inside the block."""
-    found: set[Condition] = set()
-    token = _noted.set(found)
-    try:
-        yield found
-    finally:
-        _noted.reset(token)
+    return assigned(_noted, set())
 
 
 def _note(condition: Condition) -> None:

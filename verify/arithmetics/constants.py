@@ -14,7 +14,7 @@ from verify.arithmetics.adaptable import Adaptable, settled
 from verify.arithmetics.balls import midpoints
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.kinds import Kind, kind_of, number_class
-from verify.arithmetics.polynomials import active_field
+from verify.arithmetics.rational_functions import active_field
 from verify.arithmetics.tracing import primitive
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import is_tensor

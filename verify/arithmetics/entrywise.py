@@ -15,7 +15,7 @@ from verify.arithmetics.free_exponentials import exponentials_are_free, free_rat
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
 from verify.arithmetics.numbers import Number
-from verify.arithmetics.polynomials import Quotient
+from verify.arithmetics.rational_functions import Quotient
 from verify.arithmetics.tracing import primitive
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.shapes import is_tensor

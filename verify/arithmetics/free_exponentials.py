@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import flint
+
+from verify.vocabulary.contexts import assigned
 
 #: The degree of the polynomial that stands for the exponential of a matrix where exponentials are free.
 FREE_DEGREE = 5
@@ -17,29 +19,19 @@ _series: contextvars.ContextVar[Sequence[Any] | None] = contextvars.ContextVar("
 _free: contextvars.ContextVar[int | None] = contextvars.ContextVar("free_exponentials", default=None)
 
 
-@contextlib.contextmanager
-def free_exponentials(seed: int) -> Iterator[None]:
+def free_exponentials(seed: int) -> contextlib.AbstractContextManager[int]:
     """Inside the block, exp of a rational t is an arbitrary positive rational E(t), with E' = E, instead of an error.
 
     An identity that holds for every such E holds for exp, and can be decided in exact arithmetic: softmax rows become
     free points of the simplex, the matrix exponential a polynomial with free coefficients and constant term I.  The
     additive law exp(a + b) = exp(a) exp(b) is not available, so an identity that needs it fails here although true.
     """
-    token = _free.set(seed)
-    try:
-        yield
-    finally:
-        _free.reset(token)
+    return assigned(_free, seed)
 
 
-@contextlib.contextmanager
-def polynomial_for_expm(coefficients: Sequence[Any]) -> Iterator[None]:
+def polynomial_for_expm(coefficients: Sequence[Any]) -> contextlib.AbstractContextManager[Sequence[Any]]:
     """Inside the block, exp(A) of a matrix of rationals or balls is I + c_1 A + c_2 A^2 + ... with these coefficients."""
-    token = _series.set(coefficients)
-    try:
-        yield
-    finally:
-        _series.reset(token)
+    return assigned(_series, coefficients)
 
 
 def series_coefficients() -> Sequence[Any] | None:

@@ -13,7 +13,7 @@ import numpy as np
 from verify.arithmetics.adaptable import Adaptable
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.numbers import Number
-from verify.arithmetics.polynomials import Quotient
+from verify.arithmetics.rational_functions import Quotient
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.shapes import is_tensor
 

@@ -26,11 +26,12 @@ import numpy as np
 from verify.checks.evaluation import flat_tensor, raw_tensors
 from verify.checks.free_inputs import excess, free, masks_of
 from verify.checks.settings import Settings
-from verify.checks.stated import CLEAR, bare, names_in
+from verify.checks.stated import CLEAR
 from verify.inputs.generators import systematic, telling_sizes
 from verify.vocabulary.assumptions import Definition, objects_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported
+from verify.vocabulary.referred import bare, names_in
 from verify.vocabulary.relations import AtMost, Equal, HasStructure
 from verify.vocabulary.subjects import is_dispatcher
 

@@ -44,6 +44,8 @@ RARE = 2
 FURTHER = 64
 #: A mutant this many units away is not measured again.
 CLEARLY_DEAD = 10 * SEPARATION
+#: So many seeds of a batch that balls cannot decide are passed over for the next worst one.
+UNDECIDED = 4
 
 
 class EqualityAttack(Attack[Equal | HasStructure]):
@@ -360,8 +362,9 @@ class _Sampling:
     def _worst_seed(self, at: Evaluated, difference: Any, size: Any, usable: Any) -> tuple[int, Unit] | None:
         """The seed where the sides differ most, with its unit; None where it is no worse than what is known.
 
-        Seeds at which digits are lost by underflow are left out, and struck from `usable`.
+        Seeds at which digits are lost by underflow, or nothing can be decided, are left out and struck from `usable`.
         """
+        undecided = 0
         while True:
             index = int(_relative(difference, size).masked_fill(~usable, -1.0).argmax())
             # a unit is no less than one rounding of the largest entries, which shows what cannot be worse
@@ -371,6 +374,9 @@ class _Sampling:
             ):
                 return None
             unit = self._unit(at.arrays, index)
+            if not unit.usable and undecided < UNDECIDED and int(usable.sum()) > 1:
+                usable[index], undecided = False, undecided + 1  # the next worst seed decides
+                continue
             if not (unit.usable and bool(usable.any())):
                 return index, unit
             residual = _in_units(float(difference[index]), unit.value)

@@ -18,7 +18,7 @@ import flint
 import numpy as np
 
 from verify.arithmetics import exact_scalar, polynomial_for_expm
-from verify.arithmetics.polynomials import Field, Quotient, RootsNeeded, entry_name, within
+from verify.arithmetics.rational_functions import Field, Quotient, RootsNeeded, entry_name, within
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, defect_of, flat_objects, one_of, shapes_differ
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.settings import Settings

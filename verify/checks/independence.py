@@ -7,28 +7,16 @@ package.  Not followed: the engine's own primitives (both sides may use `kron`),
 
 from __future__ import annotations
 
-import inspect
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from verify.vocabulary.referred import bare, named_values
 from verify.vocabulary.subjects import is_dispatcher
 
 
-def _referenced(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    yield from code.co_freevars
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _referenced(constant)
-
-
 def _callees(function: types.FunctionType) -> Iterator[types.FunctionType]:
-    closure = dict(
-        zip(function.__code__.co_freevars, (cell.cell_contents for cell in function.__closure__ or ()), strict=False)
-    )
-    for name in _referenced(function.__code__):
-        value = closure.get(name, function.__globals__.get(name))
+    for value in named_values(function).values():
         if isinstance(value, types.FunctionType) and value.__module__.split(".")[0] != "verify":
             yield value
 
@@ -40,7 +28,7 @@ def shared_code(oracle: Callable[..., Any], formula: Callable[..., Any]) -> str 
     while stack:
         current = stack.pop()
         if isinstance(current, types.FunctionType) and not is_dispatcher(current):
-            current = inspect.unwrap(current)
+            current = bare(current)
         if current is formula:
             return getattr(formula, "__qualname__", repr(formula))
         if id(current) in seen or not isinstance(current, types.FunctionType) or is_dispatcher(current):

@@ -15,9 +15,9 @@ import textwrap
 import types
 from collections.abc import Iterator, Mapping
 
-from verify.checks.stated import bare, names_in
 from verify.vocabulary.assumptions import text_of
 from verify.vocabulary.claims import Claim
+from verify.vocabulary.referred import bare, names_in
 from verify.vocabulary.shapes import Real, Shape, Size
 
 #: Numbers in words, as notes have them.

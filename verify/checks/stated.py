@@ -8,7 +8,6 @@ names really take part (`problems_of_assumptions`); does any size stay undrawn t
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import types
 from collections.abc import Iterator, Mapping
@@ -32,6 +31,7 @@ from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
 from verify.vocabulary.assumptions import Assumption, Construction, Convention, Definition, objects_of
 from verify.vocabulary.claims import Claim
+from verify.vocabulary.referred import bare, defaults_of, named_values, names_in
 from verify.vocabulary.relations import AtMost, Equal, HasStructure
 from verify.vocabulary.shapes import Shape, Size, parameter_names, sizes_in
 
@@ -76,11 +76,6 @@ def _misshapen(claim: Claim, item: Construction) -> Iterator[str]:
             yield f"{name} has the shape {known[name]}"
 
 
-def bare(value: Any) -> Any:
-    """A function without what decorates it."""
-    return inspect.unwrap(value) if isinstance(value, types.FunctionType) else value
-
-
 def _name(value: Any) -> str:
     return getattr(value, "__qualname__", repr(value))
 
@@ -108,36 +103,15 @@ def _reached(claim: Claim) -> set[int]:
 
 
 def _referred_to(function: types.FunctionType) -> Iterator[Any]:
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-    closure = {name: cell.cell_contents for name, cell in cells if _filled(cell)}
     names = set(names_in(function.__code__))
-    for name in names:
-        value = closure.get(name, function.__globals__.get(name))
+    for value in named_values(function).values():
         yield value
         if isinstance(value, types.ModuleType):  # `definitions.outputs`: the attribute is a name of its own
             yield from (vars(value)[attribute] for attribute in names if attribute in vars(value))
-    yield from function.__defaults__ or ()
-    yield from (function.__kwdefaults__ or {}).values()
+    yield from defaults_of(function)
     outer = function.__qualname__.split(".")[0]  # what made it: `jacobian(...)` returns a function of its own
     if outer in function.__globals__:
         yield function.__globals__[outer]
-
-
-def _filled(cell: types.CellType) -> bool:
-    try:
-        _ = cell.cell_contents
-    except ValueError:
-        return False
-    return True
-
-
-def names_in(code: types.CodeType) -> Iterator[str]:
-    """The names that a function and those within it refer to."""
-    yield from code.co_names
-    yield from code.co_freevars
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from names_in(constant)
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def _keep_certificates(registry: Registry, globs: list[str]) -> int:
     if not chosen:
         raise InputError("claims", "one that is marked as proved for all sizes", repr(" ".join(globs)))
     lines: dict[str, str | None] = {}
-    refused = 0
+    failed = 0
     for claim in chosen:
         if isinstance(claim.relation, AtMost):
             bound = prove_bound_claim(claim, with_mutants=False)
@@ -126,9 +126,10 @@ def _keep_certificates(registry: Registry, globs: list[str]) -> int:
             found, reason = certified(claim, proof) if proof.proved else None, proof.reason
         lines[claim.id] = found.line if found is not None and found.problem is None else None
         if found is None:
+            failed += 1
             print(f"! {claim.id}  not proved: {reason}")
         elif found.problem is not None:
-            refused += 1
+            failed += 1
             print(f"! {claim.id}  {found.problem}")
         elif found.line is None:
             print(f"  {claim.id}  no certificate: {found.details['missing']}")
@@ -137,4 +138,4 @@ def _keep_certificates(registry: Registry, globs: list[str]) -> int:
     print(
         f"{sum(line is not None for line in lines.values())} of {len(chosen)} have a certificate that the checker accepts"
     )
-    return 1 if refused else 0
+    return 1 if failed else 0

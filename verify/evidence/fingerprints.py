@@ -36,7 +36,7 @@ PROVING = {
         "kernel",
         "checks/bound_proofs.py",
     ),
-    "proved_at_sizes": ("arithmetics/polynomials.py", "checks/fixed_sizes.py"),
+    "proved_at_sizes": ("arithmetics/rational_functions.py", "checks/fixed_sizes.py"),
 }
 
 #: Libraries whose results checks compare, and the one that draws examples.

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from verify.arithmetics import is_tensor
+from verify.gate.batch_places import stacked, unstacked
 from verify.gate.bridge import InJax, as_wide_as, bridged, from_array, to_array, under_torch_func
-from verify.gate.places import stacked, unstacked
 from verify.gate.subject_errors import NotDifferentiable
 from verify.vocabulary.errors import InputError
 

@@ -24,7 +24,7 @@ from verify.arithmetics import is_real
 from verify.gate.bridge import require_differentiable
 from verify.gate.rounding import DERIVATIVE, VALUE, Reference, Results, reference
 from verify.gate.standing import Standing, require_unchanged
-from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult, described
 
 #: The name of a result beside values and derivatives by one argument.
 FORWARD_DERIVATIVE = "the forward derivative"
@@ -81,7 +81,8 @@ class Point:
     `order` 1 asks for the value and its first derivatives, 2 for second derivatives, 0 for the value alone, and `forward`
     for the forward derivative instead.  `rows` restricts the value to some of its rows, along the axis `axis`, which `of`
     computes; each of them is a result of its own, since rows of few keys are larger than those of many.  `remade` makes
-    the same point at other sizes.  Arguments that are not among `moving` need no gradient.
+    the same point at other sizes.  Arguments that are not among `moving` need no gradient.  `in_half`: it tells something
+    in half precision alone.
     """
 
     arguments: Mapping[str, Any]
@@ -96,6 +97,7 @@ class Point:
     moving: list[str] = field(default_factory=list)
     forward: bool = False
     axis: int = 0
+    in_half: bool = False
 
     def __post_init__(self) -> None:
         self.moving = [name for name, x in self.arguments.items() if is_real(x)]
@@ -288,9 +290,7 @@ def gap_at(
     except (NotDifferentiable, Raised, WrongResult):
         raise
     except Exception as problem:  # what its backward pass raises
-        raise NotDifferentiable(
-            f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0][:200]}"
-        ) from problem
+        raise NotDifferentiable(described(problem)) from problem
     # sums of many terms may lose digits, but not where they are accumulated in more bits
     half = dtype in (torch.float16, torch.bfloat16)
     eps, slack = torch.finfo(dtype).eps, 1.0 if half else math.sqrt(max(1.0, max(_lengths(point)) / 16))

@@ -36,7 +36,7 @@ from verify.gate.recognised import known_as, recognised
 from verify.gate.standing import CHANGED, Standing, title_of
 from verify.gate.subject_errors import Raised, WrongResult
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.errors import InputError
+from verify.vocabulary.errors import InputError, in_one_line
 from verify.vocabulary.registry import load
 from verify.vocabulary.relations import FollowsLaw
 from verify.vocabulary.subjects import definition_of, replaced
@@ -93,11 +93,19 @@ class Gate:
 
         `briefly` and `shrinking` as for `verify.gate.measure.examine`.
         """
+        import torch
+
+        lost: type[Exception] = getattr(torch, "AcceleratorError", Raised)  # of torch from 2.8 on
         try:
             return contained(self._run)(check, dtype, briefly, shrinking)  # type: ignore[no-any-return]
-        except (Raised, WrongResult) as problem:
+        except (Raised, WrongResult, lost) as problem:
             own = self.profile.claim() if check == DEFINITION else None
             label = COMPARISONS.get(check) or (own or self._claim(check)).label
+            if not isinstance(
+                problem, (Raised, WrongResult)
+            ):  # the error of a kernel, which may come to light much later
+                why = f"{self.settings.device} computes nothing any more: {in_one_line(problem)}"
+                return Finding(check, label, dtype, UNCHECKABLE, why)
             return Finding(
                 check, label, dtype, BROKEN, f"it raised {problem}" if isinstance(problem, Raised) else str(problem)
             )
@@ -129,8 +137,9 @@ class Gate:
     def not_exercised(self, kernels: Mapping[str, int]) -> list[str]:
         """What a report says nothing about: precisions, devices, lengths, kernels."""
         others = [dtype for dtype in ("float64", "float32", *HALVES) if dtype not in self.settings.dtypes]
-        found = [f"precision {' and '.join(others)}"] if others else []
-        found += [f"devices other than {self.settings.device}"]
+        named = " and ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
+        found = [f"precision{'s' * (len(others) > 1)} {named}"] if others else []
+        found += [f"devices other than {device_in_words(self.settings.device)}"]
         if self.comparison:
             found += self.comparison.not_exercised
         if kernels and not any("math" not in name for name in kernels):
@@ -170,6 +179,16 @@ class Gate:
             if isinstance(claim.relation, FollowsLaw):
                 return law_causes(claim, self.settings)
             return derivative_causes(self.profile, self.standing, self.settings, dtype)
+
+
+def device_in_words(device: str) -> str:
+    """A torch device as reports name it: "cpu", or "cuda (NVIDIA H100)" where it is known which one that is."""
+    import torch
+
+    asked = torch.device(device)
+    if asked.type != "cuda" or not torch.cuda.is_available():
+        return device
+    return f"{device} ({torch.cuda.get_device_name(asked)})"
 
 
 def gate(
@@ -257,10 +276,11 @@ def check(
         kernels that are known by name (`verify.gate.recognised`) need none.
     claims: a glob of claim ids, or several; only claims that hold are gates.  Without it, statistical claims are left
         out unless the subject itself draws samples: they take long.
-    require: "derivatives", or globs of checks: what cannot be decided of these counts as broken.  accept: the same words
+    require: "derivatives", or globs of checks: what is not decided of these counts as broken, also where it was left out or
+        did not call the implementation.  accept: the same words
         for what may stay undecided; the report is not ok where anything else does.
     sizes: what the implementation admits, by name: {"d_K": 64} or {"d_K": (8, 64)}.  where: a condition on the sizes, as a
-        function of a mapping or as text "package.module:function".  Claims that have none of these sizes are undecided.
+        function of a mapping or as text "package.module:function".  Claims that have none of these sizes are left out.
     effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both); "bfloat16"
         and "float16" too, in which theorems are not checked.  device: a torch device.
 

@@ -14,6 +14,7 @@ import torch
 from verify.checks.evaluation import one_of
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.gate.autograd import Gap, Point, gap_at, taken_for_constants
+from verify.gate.batch_places import place
 from verify.gate.bias import biases, relative_errors
 from verify.gate.findings import (
     BIAS,
@@ -33,7 +34,6 @@ from verify.gate.findings import (
 )
 from verify.gate.kernels import counted
 from verify.gate.measure import READABLE, ROUND, allowed, batch_of_one, in_range
-from verify.gate.places import place
 from verify.gate.prepared import SMALL, Prepared, points_of
 from verify.gate.probes import DRAWS_OF_BIAS, arguments_of, ordinary_points, smaller_sizes, widest
 from verify.gate.probes import LONG as LENGTHS_OF_ROWS
@@ -42,6 +42,7 @@ from verify.gate.rounding import DERIVATIVE, Reference
 from verify.gate.standing import Standing
 from verify.gate.subject_errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 from verify.inputs.shrinking import shrunk
+from verify.vocabulary.errors import in_one_line
 
 #: A derivative that is refused so often in a row is not asked for again.
 PATIENCE = 3
@@ -49,6 +50,54 @@ PATIENCE = 3
 SHRINKING = 40
 #: How often it is called at the same arguments at effort deep: a failure of one call in 300 is missed once in 700 times.
 REPETITIONS = 2000
+
+
+@dataclasses.dataclass
+class Walk:
+    """A comparison in one dtype on its way from point to point, and what it has found so far."""
+
+    finding: Finding
+    refused: str = ""  #: why a derivative was refused, the last time
+    refusals: int = 0
+    compared: int = 0  #: at how many points; where a kink leaves nothing to compare, the point does not count
+    agreeing: list[tuple[Gap, str]] = dataclasses.field(default_factory=list)  #: with the points, by their titles
+    #: Choices of arguments of which derivatives were taken by themselves.
+    parts: list[list[str]] = dataclasses.field(default_factory=list)
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether derivatives were refused so often that they are not asked for again."""
+        return self.refusals >= PATIENCE
+
+    def measured(self, residual: float, title: str) -> None:
+        """Keep the largest distance, and the point where it is."""
+        if residual >= (self.finding.residual or 0.0):
+            self.finding.residual, self.finding.at = residual, title
+
+    def concluded(self) -> Finding:
+        """The finding of a walk that met nothing wrong."""
+        finding = self.finding
+        self._measure_one_that_agrees()
+        finding.residual = finding.residual or 0.0
+        if finding.examples and not (self.refused and finding.check in SMALL):
+            finding.status = SATISFIED
+            finding.why = f"values alone, {self.refused}" if self.refused else ""
+        elif finding.check == FORWARD and self.refused:  # whoever asks for it gets an error, and no wrong number
+            finding.status, finding.why = LEFT_OUT, f"it has no forward mode ({self.refused.partition(': ')[2]})"
+        else:
+            finding.why = self.refused or "rounding leaves nothing to compare"
+        return finding
+
+    def _measure_one_that_agrees(self) -> None:
+        """Of the results that agree, measure the one that differs most and whose distance can be told."""
+        for gap, title in sorted(self.agreeing, key=lambda each: -each[0].roundings):
+            # what is within a unit by the largest entry alone needs no measurement, but in half precision it is of interest
+            if gap.is_near and self.finding.dtype not in HALVES:
+                self.measured(gap.at_most, title)
+                break
+            if gap.reference.smooth:
+                self.measured(gap.residual, title)
+                break
 
 
 class Comparison:
@@ -91,63 +140,45 @@ class Comparison:
             return self._bias(dtype)
         if check == REPEATED:
             return self._repeated(dtype)
-        finding = Finding(check, COMPARISONS[check], dtype, UNCHECKABLE)
-        refused, times, compared = "", 0, 0
-        agreeing: list[tuple[Gap, str]] = []
-        in_part: list[list[str]] = []  # the choices of arguments of which derivatives were taken by themselves
+        walk = Walk(Finding(check, COMPARISONS[check], dtype, UNCHECKABLE))
         for number, prepared in enumerate(self.points.prepared(check)):
-            if compared == self.points.count(check):
+            if walk.compared == self.points.count(check):
                 break
+            if prepared.point.in_half and dtype not in HALVES:
+                continue
             with place(number + number // ROUND):
-                try:
-                    gap = self._gap(prepared.point, prepared.truth, dtype, values=times >= PATIENCE)
-                except NotDifferentiable as problem:
-                    refused, times = f"{NOT_DIFFERENTIABLE}: {problem}", times + 1
-                    if check in SMALL:
-                        if times >= PATIENCE:
-                            break
-                        continue
-                    gap = self._gap(prepared.point, prepared.truth, dtype, values=True)
-                except (Raised, WrongResult) as problem:
-                    finding.status, finding.at = BROKEN, prepared.point.title
-                    finding.why = f"{'it raised ' if isinstance(problem, Raised) else ''}{problem}, at {finding.at}"
-                    return finding
-                compared += gap is not None or prepared.truth.smooth
-                if gap is None:
-                    continue
-                finding.examples += 1
-                if gap.agrees:
-                    agreeing.append((gap, prepared.point.title))
-                    if check == FIRST and self._is_wrong_in_part(finding, prepared, in_part):
-                        return finding
-                    continue
-                if gap.residual >= (finding.residual or 0.0):
-                    finding.residual, finding.at = gap.residual, prepared.point.title
-                if gap.residual > allowed(dtype):
-                    self._describe(finding, prepared, gap, shrinking)
-                    return finding
+                if self._is_broken_at(prepared, walk, shrinking):
+                    return walk.finding
+            if check in SMALL and walk.is_given_up:
+                break
+        return walk.concluded()
 
-        def within(gap: Gap) -> bool:
-            """Whether a result is within a unit for certain; in half precision the distance itself is of interest."""
-            return gap.is_near and dtype not in HALVES
-
-        agreeing.sort(key=lambda each: -each[0].roundings)  # of those that agree the one that differs most is measured
-        for gap, title in itertools.islice(
-            (each for each in agreeing if within(each[0]) or each[0].reference.smooth), 1
-        ):
-            # what is within a unit by the largest entry alone needs no measurement
-            residual = gap.at_most if within(gap) else gap.residual
-            if residual >= (finding.residual or 0.0):
-                finding.residual, finding.at = residual, title
-        finding.residual = finding.residual or 0.0
-        if finding.examples and not (refused and check in SMALL):
-            finding.status = SATISFIED
-            finding.why = f"values alone, {refused}" if refused else ""
-        elif check == FORWARD and refused:  # whoever asks for it gets an error, and no wrong number
-            finding.status, finding.why = LEFT_OUT, f"it has no forward mode ({refused.partition(': ')[2]})"
-        else:
-            finding.why = refused or "rounding leaves nothing to compare"
-        return finding
+    def _is_broken_at(self, prepared: Prepared, walk: Walk, shrinking: bool) -> bool:
+        """Compare at one point and note what it shows: whether the implementation is wrong there, so that the walk ends."""
+        finding, point = walk.finding, prepared.point
+        try:
+            gap = self._gap(point, prepared.truth, finding.dtype, values=walk.is_given_up)
+        except NotDifferentiable as problem:
+            walk.refused, walk.refusals = f"{NOT_DIFFERENTIABLE}: {problem}", walk.refusals + 1
+            if finding.check in SMALL:
+                return False
+            gap = self._gap(point, prepared.truth, finding.dtype, values=True)
+        except (Raised, WrongResult) as problem:
+            finding.status, finding.at = BROKEN, point.title
+            finding.why = f"{'it raised ' if isinstance(problem, Raised) else ''}{problem}, at {finding.at}"
+            return True
+        walk.compared += gap is not None or prepared.truth.smooth
+        if gap is None:
+            return False
+        finding.examples += 1
+        if gap.agrees:
+            walk.agreeing.append((gap, point.title))
+            return finding.check == FIRST and self._is_wrong_in_part(finding, prepared, walk.parts)
+        walk.measured(gap.residual, point.title)
+        if gap.residual <= allowed(finding.dtype):
+            return False
+        self._describe(finding, prepared, gap, shrinking)
+        return True
 
     @functools.cached_property
     def is_differentiable_once(self) -> bool:
@@ -270,11 +301,15 @@ class Comparison:
     def _describe(self, finding: Finding, prepared: Prepared, gap: Gap, shrinking: bool) -> None:
         """Keep the smallest example found at which the implementation is still wrong."""
         point = prepared.point
-        for smaller, found in self._smaller(prepared, finding.dtype) if shrinking else ():
-            point, gap = smaller, found
+        ended = ""
+        try:
+            for smaller, found in self._smaller(prepared, finding.dtype) if shrinking else ():
+                point, gap = smaller, found
+        except RuntimeError as problem:  # of a device, say, that computes nothing any more: what was found stays found
+            ended = f"; the search for a smaller example ended with {in_one_line(problem)}"
         finding.status, finding.residual, finding.at = BROKEN, gap.residual, point.title
         finding.entries = sum(point.arguments[name].numel() for name in point.moving)
-        finding.why = f"{gap.name} is wrong"
+        finding.why = f"{gap.name} is wrong{ended}"
         if finding.entries <= READABLE:
             finding.inputs = {
                 name: (x.detach() + 0.0 if name in point.moving else x).tolist() if hasattr(x, "tolist") else x

@@ -70,6 +70,11 @@ class Finding:
         """
         return self.status == UNCHECKABLE or (self.status == SATISFIED and NOT_DIFFERENTIABLE in self.why)
 
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it decides nothing, for whatever reason: that is not enough of a check that is required."""
+        return self.is_undecided or self.status in (UNREACHED, LEFT_OUT)
+
     def is_among(self, globs: tuple[str, ...]) -> bool:
         """Whether it is meant: "derivatives" stands for all that need one, other words are globs of checks."""
         return any(
@@ -160,8 +165,8 @@ class SubjectReport:
 
     @property
     def missing(self) -> list[str]:
-        """Names of the checks that were required and could not be decided."""
-        missing = (finding for finding in self.findings if finding.is_undecided and finding.is_among(self.required))
+        """Names of the checks that were required and not decided, those that were left out or not reached among them."""
+        missing = (finding for finding in self.findings if finding.says_nothing and finding.is_among(self.required))
         return list(dict.fromkeys(finding.check for finding in missing))
 
     @property
@@ -208,6 +213,10 @@ class SubjectReport:
     def broken(self) -> list[str]:
         """Ids of the claims broken in some dtype; "definition" for the values themselves."""
         return list(dict.fromkeys(finding.check for finding in self.with_status(BROKEN)))
+
+    def __bool__(self) -> bool:
+        """Whether it is ok, so that ``assert verify.check(...)`` fails where it is not."""
+        return self.ok
 
     def raise_if_broken(self) -> None:
         """Raise `SubjectFailure` with the report as its message if it is broken, or nothing at all was decided."""

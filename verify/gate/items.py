@@ -4,7 +4,8 @@
     pytest --subjects                 those of [tool.verify.subjects] in pyproject.toml
 
 Without either option the plugin collects nothing and prints nothing.  A run in which every check of an implementation was
-skipped fails: nothing was decided about it.
+skipped fails: nothing was decided about it.  So does one that names implementations in its command and selects none of the
+checks of one of them; where the options come from a configuration file, that is said and does not fail.
 """
 
 from __future__ import annotations
@@ -39,18 +40,48 @@ NODES = "subjects::"
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.subject or config.option.subjects:
-        config.pluginmanager.register(_Decided(), "theorem-subjects")
+        config.pluginmanager.register(_Decided(config), "theorem-subjects")
+
+
+def _entries(config: pytest.Config) -> list[tuple[str, str, dict[str, Any]]]:
+    """The implementations that are to be checked: the name of each among the items, its subject and its options."""
+    from verify.gate.table import entries_of, entry_of_text
+
+    entries = entries_of(config.rootpath) if config.option.subjects else []
+    if config.option.subjects and not entries:
+        path = config.rootpath / "pyproject.toml"
+        raise InputError("--subjects", "a table [tool.verify.subjects]", f"none in {str(path)!r}")
+    entries += [entry_of_text(text) for text in config.option.subject]
+    several = Counter(subject for subject, _ in entries)
+    return [
+        (f"{subject}[{entry['implementation']}]" if several[subject] > 1 else subject, subject, entry)
+        for subject, entry in entries
+    ]
 
 
 class _Decided:
     """Reads in the reports of all workers whether anything was decided about each implementation."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
         self.by_name: dict[str, bool] = {}
 
     @property
     def open(self) -> list[str]:
         return [name for name, is_decided in self.by_name.items() if not is_decided]
+
+    @property
+    def unselected(self) -> list[str]:
+        """Implementations of which no check was run, with -k or -m for example, in a run that ended well."""
+        try:
+            return [name for name, _, _ in _entries(self.config) if name not in self.by_name]
+        except InputError:  # the run has said so
+            return []
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the command itself names implementations, and not a configuration file alone."""
+        return any(str(word).startswith("--subject") for word in self.config.invocation_params.args)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.nodeid.startswith(NODES) and (report.when == "call" or report.outcome != "passed"):
@@ -60,10 +91,19 @@ class _Decided:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if self.open and exitstatus == pytest.ExitCode.OK and not hasattr(session.config, "workerinput"):
+        config = session.config
+        if exitstatus != pytest.ExitCode.OK or hasattr(config, "workerinput") or config.option.collectonly:
+            return
+        if self.open or (self.is_named and self.unselected):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+    def pytest_terminal_summary(self, terminalreporter: Any, exitstatus: int) -> None:
+        decided = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if exitstatus in decided and not self.config.option.collectonly:
+            for name in self.unselected:
+                terminalreporter.line(
+                    f"subjects: nothing was decided about {name}; none of its checks was selected", red=True
+                )
         for name in self.open:
             terminalreporter.line(
                 f"subjects: nothing was decided about {name}; all of its checks were skipped", red=True
@@ -120,17 +160,10 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     if not (config.option.subject or config.option.subjects):
         return
     from verify.gate.checking import gate
-    from verify.gate.table import entries_of, entry_of_text, importable
+    from verify.gate.table import importable
 
     try:
-        entries = entries_of(config.rootpath) if config.option.subjects else []
-        if config.option.subjects and not entries:
-            path = config.rootpath / "pyproject.toml"
-            raise InputError("--subjects", "a table [tool.verify.subjects]", f"none in {str(path)!r}")
-        entries += [entry_of_text(text) for text in config.option.subject]
-        several = Counter(subject for subject, _ in entries)
-        for subject, entry in entries:
-            name = f"{subject}[{entry['implementation']}]" if several[subject] > 1 else subject
+        for name, subject, entry in _entries(config):
             node: SubjectNode = SubjectNode.from_parent(session, name=name, nodeid=f"{NODES}{name}")
             with importable(config.rootpath):
                 node.made = gate(subject, **entry)

@@ -27,6 +27,7 @@ from verify.checks.record import UPHELD
 from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, Unit, unit_at
+from verify.gate.batch_places import place, places
 from verify.gate.choice import draws_of, sizes_of, square_draws
 from verify.gate.findings import (
     BROKEN,
@@ -39,11 +40,10 @@ from verify.gate.findings import (
     Finding,
 )
 from verify.gate.known import found_once
-from verify.gate.places import place, places
 from verify.gate.profiles import WITHIN_HALF
 from verify.gate.reach import Calls, reached_subjects
 from verify.gate.standing import Standing
-from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult, described
 from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.inputs.shrinking import shrunk
 from verify.oracles.statistics import FALSE_ALARM, LawTest
@@ -97,6 +97,7 @@ class ComparedSides:
     right: Callable[..., Any] | None
     bound: bool
     standing: Standing | None = None
+    _reached: dict[Callable[..., Any], frozenset[str]] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of(claim: Claim, standing: Standing | None = None) -> ComparedSides | None:
@@ -107,6 +108,12 @@ class ComparedSides:
     @property
     def functions(self) -> list[Callable[..., Any]]:
         return [self.left] + ([self.right] if self.right is not None else [])
+
+    def reached(self, function: Callable[..., Any]) -> frozenset[str]:
+        """The subjects that a side calls, directly or not, looked up once for all draws."""
+        if function not in self._reached:
+            self._reached[function] = reached_subjects([function], _CALLED)
+        return self._reached[function]
 
     def calls(self) -> int:
         """How often the implementation was called."""
@@ -163,7 +170,7 @@ def examine(
     except NotDifferentiable as problem:
         finding.why = f"{NOT_DIFFERENTIABLE}: {problem}"
     except Exception as problem:  # a derivative that torch refuses, or what the implementation's values led to
-        text = f"{type(problem).__name__}: {(str(problem).splitlines() or [''])[0][:200]}"
+        text = described(problem)
         finding.why = f"{NOT_DIFFERENTIABLE}: {text}" if standing.differentiated else f"no value: {text}"
     finding.calls = standing.calls
     if finding.status == SATISFIED and standing.calls == 0:
@@ -313,7 +320,7 @@ def _side(
     def find() -> Any:
         return in_batch(claim, function, raw)[0]
 
-    if sides.standing is None or sides.standing.name in reached_subjects([function], _CALLED):
+    if sides.standing is None or sides.standing.name in sides.reached(function):
         return find()
     # the name: what stands for another subject is called by other sides
     dtypes = tuple(x.dtype for x in raw.values() if is_tensor(x))

@@ -35,7 +35,7 @@ class SubjectCheck:
             lines = [f"{self.made.subject} implemented by {self.made.title}", finding.describe()]
             lines += [f"likely cause: {cause}" for cause in self.made.causes_of(finding)]
             raise SubjectFailure("\n".join(lines))
-        if finding.is_undecided and finding.is_among(self.made.required):
+        if finding.says_nothing and finding.is_among(self.made.required):
             raise SubjectFailure(f"{self.made.subject} implemented by {self.made.title}\n{finding.describe()}")
         if finding.status != SATISFIED:
             import pytest  # a check without tests does without it

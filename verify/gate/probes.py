@@ -42,6 +42,10 @@ WIDTH_NAMES, RATIOS, MANY_HEADS = ("d_K", "d_V", "e"), range(1, 9), (5, 13)
 #: Numbers of tokens by effort that end inside a block of 128 that begins inside one of 64, and the other lengths there.
 INSIDE = {"quick": (100,), "ci": (81, 100, 127), "deep": (66, 81, 96, 100, 112, 127)}
 FEW_TOKENS = 5
+#: Long points at which exponentials are nearly equal, by what part of themselves keys differ, and one logit is larger there.
+ALIKE, NEARLY, LARGER = "keys alike but two", 2.0**-5, 0.5
+#: By how much, relative to themselves, entries of large points are changed so that they have bits beyond those of float32.
+LAST_BITS = 2.0**-20
 #: Rounds of the search for sizes.
 TRIES = 300
 #: Draws by effort at which first and second derivatives are compared.
@@ -260,9 +264,17 @@ def ordinary_points(profile: Profile, settings: Settings, count: int) -> Iterato
 
 
 def _drawn(claim: Claim, sizes: Mapping[str, int], seed: int) -> Arrays:
-    """Generic arrays of these sizes, which changes leave as they are: those of a point are others."""
+    """Generic arrays of these sizes, which changes leave as they are: those of a point are others.
+
+    Entries have all the bits of float64.  Short ones, as of small draws, are the same numbers in float32, and what rounds
+    its arguments would not show.
+    """
     arrays = Draw(tuple(sizes.items()), "generic", seed).arrays(claim, 1)
     _balanced(arrays)
+    rng = np.random.default_rng([seed, 23])
+    for name, spec in claim.parameters.items():
+        if isinstance(spec, Shape):
+            arrays[name] = arrays[name] * (1 + LAST_BITS * rng.uniform(-1, 1, arrays[name].shape))
     return arrays
 
 
@@ -330,12 +342,17 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
         edits += [
             ((each.title, _edited(each.edit), as_it_is), {**sizes, **each.sizes(length)}) for each in profile.longs
         ]
+        # with the edits of points of many weights, where the subject has such
+        edits += [((f"{ALIKE}, {edit[0]}", _both(_alike, edit[1]), as_it_is), chosen) for edit, chosen in edits[2:]]
+        edits += [((ALIKE, _alike, as_it_is), sizes)] * (not profile.longs)
         for edit, chosen in edits:
             if not all(low <= chosen[name] <= high for name, (low, high) in profile.choice.ranges.items()):
                 continue
-            point = _point(claim, chosen, edit, "", seed, drawn if chosen == sizes else None)
+            point = _point(claim, chosen, edit, _first_matrix(claim), seed, drawn if chosen == sizes else None)
             point.of = functools.partial(_of_definition, profile, rows)
             point.rows, point.axis, point.remade = rows, profile.row_axis, None
+            if edit[0].startswith(ALIKE):  # values alone: in half precision, of keys that are alike derivatives cancel
+                point.in_half, point.order = True, 0
             yield point
 
 
@@ -345,6 +362,14 @@ def _edited(change: Callable[[Arrays], None]) -> Callable[[Arrays, str], None]:
     def edit(arrays: Arrays, first: str) -> None:
         arrays.update({name: x if isinstance(x, int) else x.copy() for name, x in arrays.items()})
         change(arrays)
+
+    return edit
+
+
+def _both(*changes: Callable[[Arrays, str], None]) -> Callable[[Arrays, str], None]:
+    def edit(arrays: Arrays, first: str) -> None:
+        for change in changes:
+            change(arrays, first)
 
     return edit
 
@@ -380,6 +405,26 @@ def _steeper(arrays: Arrays, first: str) -> None:
     for name in ("W_Q", "T", "u"):
         if name in arrays:
             arrays[name] = arrays[name] * 8
+
+
+def _alike(arrays: Arrays, first: str) -> None:
+    """Keys that are nearly equal but for the first two, one twice as large and one zero, and values that are not negative.
+
+    Exponentials are nearly one number c < 1 then, and a sum to which they are added one by one in half precision is off by
+    what its grain makes of c, again and again, in one direction.  Where values have both signs, or exponentials differ, such
+    errors are hardly larger than those of the rounded values.  Keys differ by some roundings, or errors of all would be one.
+    """
+    rng = np.random.default_rng(29)
+    if first in ("T", "u"):
+        arrays[first] = rng.uniform(-NEARLY, NEARLY, arrays[first].shape)
+        arrays[first][..., :1] = LARGER
+        return
+    keys = [name for name in ("C", "K") if name in arrays] or [first]
+    arrays.update({name: np.abs(arrays[name]) for name in ("V", "D") if name in arrays and first not in keys})
+    kept = arrays[keys[-1]][..., :1, :]
+    arrays.update({name: kept * (1 + rng.uniform(-NEARLY, NEARLY, arrays[name].shape)) for name in keys})
+    arrays[keys[0]][..., :1, :] *= 2
+    arrays[keys[0]][..., 1:2, :] = 0
 
 
 def _equal_rows(arrays: Arrays, first: str) -> None:

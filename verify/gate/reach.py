@@ -13,19 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from verify.vocabulary.claims import Claim
+from verify.vocabulary.referred import defaults_of, named_values
 from verify.vocabulary.registry import load
 from verify.vocabulary.subjects import is_dispatcher, name_of
 
 #: Verdicts of claims that an implementation has to satisfy.
 GATING = ("holds", "reading")
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    yield from code.co_freevars
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
 
 
 def _functions_in(value: Any) -> Iterator[types.FunctionType]:
@@ -38,15 +31,7 @@ def _functions_in(value: Any) -> Iterator[types.FunctionType]:
 
 
 def _called_by(function: types.FunctionType) -> Iterator[types.FunctionType]:
-    cells = function.__closure__ or ()
-    closure = {
-        name: cell.cell_contents
-        for name, cell in zip(function.__code__.co_freevars, cells, strict=True)
-        if cell != types.CellType()
-    }
-    for name in _names(function.__code__):
-        yield from _functions_in(closure.get(name, function.__globals__.get(name)))
-    for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+    for value in (*named_values(function).values(), *defaults_of(function)):
         yield from _functions_in(value)
 
 

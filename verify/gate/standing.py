@@ -16,7 +16,7 @@ import numpy as np
 from verify.arithmetics import Constant, Surd, is_tensor
 from verify.arithmetics.jets import Jet
 from verify.gate.bridge import InTorch, bridged, under_torch_func
-from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult, described
 from verify.vocabulary.shapes import shapes_of
 from verify.vocabulary.subjects import definition_of, replaced
 
@@ -75,10 +75,9 @@ class Standing:
         except (NotDifferentiable, Raised, WrongResult):
             raise
         except Exception as problem:  # anything may come out of other people's code
-            text = f"{type(problem).__name__}: {_first_line(problem)}"
             if differentiated:
-                raise NotDifferentiable(text) from problem
-            raise Raised(text) from problem
+                raise NotDifferentiable(described(problem)) from problem
+            raise Raised(described(problem)) from problem
         # copies: changes through .data or .numpy() leave the version of a tensor as it was
         require_unchanged(tensors, before)
         return self._accepted(result, arguments, tensors)
@@ -109,7 +108,8 @@ class Standing:
         if result.dtype != like.dtype:
             raise WrongResult("result", f"the dtype of the arguments, {like.dtype}", str(result.dtype))
         if result.device != like.device:
-            raise WrongResult("result", f"the device of the arguments, {like.device}", str(result.device))
+            moved = "its result has to be moved there, by .to(X.device), or made there"
+            raise WrongResult("result", f"the device of the arguments, {like.device}", f"{result.device}: {moved}")
         return result
 
     def expect(self, arguments: Mapping[str, Any], shape: tuple[int, ...] | None) -> None:
@@ -159,10 +159,6 @@ def _is_dual(value: Any) -> bool:
 
     forward_ad: Any = torch.autograd.forward_ad
     return forward_ad.unpack_dual(value).tangent is not None if value.is_floating_point() else False
-
-
-def _first_line(problem: BaseException) -> str:
-    return next(iter(str(problem).splitlines()), "")[:200]
 
 
 def title_of(implementation: Callable[..., Any]) -> str:

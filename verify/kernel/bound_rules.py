@@ -373,6 +373,13 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
         lambda P, R: (two(corner(P, q.identity(P.rows), R)), number(1), is_skew(P) and is_skew(R)),
     ),
     **smallest_values.RULES,
+    "smallest singular value of blocks": (
+        "sqrt(sigma_min(A)^2 + sigma_min(B)^2 + ...) <= sigma_min([A; B; ...]) where no block has more columns than rows",
+        lambda *parts: (
+            sum((smallest(A) ** 2 for A in parts), number(0)) ** HALF, smallest(concatenated(*parts)),
+            *map(smallest_values.is_tall, parts),
+        ),
+    ),
     "spectral radius": ("|lambda(A)| <= ||A||_2", lambda A: (HEADS["spectral radius"](A), two(A))),
     "derivative along a unit direction": (
         "||d vec f / d vec X||_2 = ||df||_F along some direction with ||dX||_F <= 1",

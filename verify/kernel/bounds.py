@@ -71,13 +71,17 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         x, y = table[rest[0]], table[rest[1]]
         holds = a == HEADS["exp"](x) and b == HEADS["exp"](y)
         compare(x, y, rest[2], assumed, table)
-    elif name == "cases":
+    elif name == "turned":  # -b <= -a says the same
+        compare(b * number(-1), a * number(-1), rest[0], assumed, table)
+    elif name == "cases":  # the largest of several numbers is one of them, and at least each of the others
         _, largest = q.only_generator(table[rest[0]])
-        if q.free_in(largest):
-            raise Refused("cases that differ with an index")
-        holds = largest[0] == "max" and {table[member] for member, _ in rest[1]} == largest[1] and rises(a, largest)
+        if largest[0] != "max" or q.free_in(largest):
+            raise Refused("no largest of several numbers, or cases that differ with an index")
+        holds = {table[member] for member, _ in rest[1]} == largest[1]
         for member, why in rest[1]:
-            compare(replaced(a, largest, table[member]), b, why, assumed, table)
+            value = table[member]
+            known = Assumed([*assumed.facts, *(value - table[other] for other, _ in rest[1])], assumed.frames)
+            compare(*(replaced(side, largest, value) for side in (a, b)), why, known, table)
     elif name == "growth":  # e^x = 1 + x + h for some h >= 0
         _, power = q.only_generator(table[rest[0]])
         instead = number(1) + power[1] + q.generator("scalar", ("growth", power), "nonnegative")

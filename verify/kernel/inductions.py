@@ -1,8 +1,10 @@
 """Iterates in certificates of identities, and what an induction over their steps shows of them.
 
 An iterate is the value of a map that is applied to a start, some number of times.  That number is not known: it has a name,
-and is the same for all iterates that name it.  An invariant is an equation in one matrix for each iterate.  If it holds of
-the starts, and of the images of any matrices that meet it, then it holds of the iterates, whatever their number of steps.
+and is the same for all iterates that name it.  These move together: the map of each may use the matrices of all.  A map may
+also use the number of its step, which is an index of the size that the count names.  An invariant is an equation in one matrix
+for each iterate.  If it holds of the starts, and at every step of the images of any matrices that meet it, then it holds of the
+iterates, whatever their number of steps.
 
 This is sound only because starts, maps and invariants are defined everywhere, and no derivative is taken in what an iterate
 depends on: see `Iterate` and `induction_of`.
@@ -24,12 +26,16 @@ INDUCTION = "induction"
 
 @dataclass(frozen=True)
 class Iterate:
-    """`value` is what the map makes of the start after `count` steps; start and image are forms over `indices`."""
+    """`value` is what the map makes of the start after `count` steps; start and image are forms over `indices`.
+
+    The image may also be over `step`, the number of the step counted from 0.
+    """
 
     value: int
     count: str
     variable: int
     indices: tuple[Index, ...]
+    step: Index | None
     start: Form
     image: Form
 
@@ -39,6 +45,7 @@ class Invariant:
     """left - right of an equation over indices, and what it says of starts, of images and of iterates."""
 
     scope: Scope
+    steps: Scope
     assumed: Hypothesis
     at_start: Form
     after_step: Form
@@ -48,12 +55,14 @@ class Invariant:
 def iterates_of(language: Language, items: Any) -> list[Iterate]:
     """The iterates that a certificate declares.
 
-    A start depends on inputs alone, and a map on inputs and its own variable.  No iterate stands in either, so that none is
-    declared by itself.  Both are total, so that no step leads to where the next one is not defined.
+    A start depends on inputs alone, and a map on inputs and the variables of iterates with its count: these are what all of
+    them are before the step.  No iterate stands in either, so that none is declared by itself.  Both are total, so that no
+    step leads to where the next one is not defined.  The index of the step is bound in the image alone, and has the size that
+    the count names: there is no other step, and all that is read at it has as many entries as there are steps.
     """
     found: list[Iterate] = []
     for item in listed(items, "iterates"):
-        fields(item, "an iterate", ["value", "count", "variable", "indices", "start", "image"])
+        fields(item, "an iterate", ["value", "count", "variable", "indices", "start", "image"], ["step"])
         value, sizes = language.tensor(item["value"])
         variable, own = language.tensor(item["variable"])
         if item["value"] in language.variables or language.algebra.kinds[value] != "t":
@@ -66,10 +75,13 @@ def iterates_of(language: Language, items: Any) -> list[Iterate]:
         indices = tuple(scope.values())
         if not [index[1] for index in indices] == sizes == own:
             raise Refused("an iterate, its start and its image have different sizes")
-        start, image = (_total(language, item[key], scope) for key in ("start", "image"))
-        found.append(Iterate(value, named(item["count"], "the count"), variable, indices, start, image))
+        count = named(item["count"], "the count")
+        steps = language.bound([[item["step"], count]], scope) if "step" in item else {}
+        start, image = _total(language, item["start"], scope), _total(language, item["image"], {**scope, **steps})
+        found.append(Iterate(value, count, variable, indices, next(iter(steps.values()), None), start, image))
     for one in found:
-        for form, allowed in ((one.start, set()), (one.image, {one.variable})):
+        together = {other.variable for other in found if other.count == one.count}
+        for form, allowed in ((one.start, set[int]()), (one.image, together)):
             if (_mentioned(language, form) - allowed) & _apart(language, found):
                 raise Refused("a start or a map in which an iterate or another variable stands")
     return found
@@ -101,10 +113,11 @@ def induction_of(language: Language, iterates: Sequence[Iterate], item: Any) -> 
     """The invariants of an induction, whose numbers as hypotheses follow those that there are.
 
     They hold together: in a step each may be used.  Nothing else may be known of the matrices of a step, so that no
-    hypothesis is about the variables of the maps.
+    hypothesis is about the variables of any map: an image may have those of iterates that the induction leaves out, which
+    are then any matrices.  One step is shown for all, at one index that neither the invariants nor their starts have.
     """
     algebra = language.algebra
-    fields(item, "an induction", ["iterates", "invariants"])
+    fields(item, "an induction", ["iterates", "invariants"], ["step"])
     chosen = []
     for number in listed(item["iterates"], "the iterates of an induction"):
         if type(number) is not int or not 0 <= number < len(iterates) or iterates[number] in chosen:
@@ -113,31 +126,51 @@ def induction_of(language: Language, iterates: Sequence[Iterate], item: Any) -> 
     if len({one.count for one in chosen}) != 1:
         raise Refused("an induction over different numbers of steps")
     variables = {one.variable for one in chosen}
-    if any(_mentioned(language, known.difference) & variables for known in language.hypotheses):
+    every = {one.variable for one in iterates}
+    if any(_mentioned(language, known.difference) & every for known in language.hypotheses):
         raise Refused("a hypothesis about the variable of a map")
+    if ("step" in item) != any(one.step is not None for one in chosen):
+        raise Refused("an induction that names a step which its maps do not have, or does not name theirs")
+    steps = language.bound([[item["step"], chosen[0].count]], {}) if "step" in item else {}
     found = []
     for invariant in listed(item["invariants"], "invariants"):
         fields(invariant, "an invariant", ["indices", "left", "right", "start", "step"])
-        scope = language.bound(invariant["indices"], {})
+        scope = language.bound(invariant["indices"], steps)
         left, right = (_total(language, invariant[side], scope) for side in ("left", "right"))
         difference = algebra.plus([(left, ONE), (right, -ONE)])
         if (_mentioned(language, difference) - variables) & _apart(language, iterates):
             raise Refused("an invariant in which an iterate or another variable stands")
-        values = []
-        for kind in ("start", "image", "value"):
-            # one after the other: what takes the place of a variable has no other variable in it
-            form = difference
-            for one in chosen:
-                made = algebra.collected([(ONE, [(one.value, one.indices, ONE)], frozenset())])
-                point = {"start": one.start, "image": one.image, "value": made}[kind]
-                form = algebra.substituted(form, one.variable, one.indices, point)
-            values.append(form)
+        values = [_at(language, difference, chosen, kind, steps) for kind in ("start", "image", "value")]
         own = list(scope.values())
         assumed, concluded = (Hypothesis(INDUCTION, own, form, "rule") for form in (difference, values[2]))
-        found.append(Invariant(scope, assumed, values[0], values[1], concluded))
+        found.append(Invariant(scope, steps, assumed, values[0], values[1], concluded))
     if not found:
         raise Refused("an induction without an invariant")
     return found
+
+
+def _at(language: Language, form: Form, chosen: Sequence[Iterate], kind: str, steps: Scope) -> Form:
+    """The form with the start, image or value of each iterate in the place of its variable, all at the same step.
+
+    An image has the variables of other iterates in it, which are not to be replaced in turn: so each variable gives way to
+    what no certificate can name first.
+    """
+    algebra = language.algebra
+    places = [algebra.atom("t", ("in the place of", one.variable), len(one.indices)) for one in chosen]
+    for one, place in zip(chosen, places, strict=True):
+        other = algebra.collected([(ONE, [(place, one.indices, ONE)], frozenset())])
+        form = algebra.substituted(form, one.variable, one.indices, other)
+    for one, place in zip(chosen, places, strict=True):
+        if kind == "value":
+            point = algebra.collected([(ONE, [(one.value, one.indices, ONE)], frozenset())])
+        else:
+            point = one.start if kind == "start" else algebra.renamed(one.image, _one_step(one, steps))
+        form = algebra.substituted(form, place, one.indices, point)
+    return form
+
+
+def _one_step(one: Iterate, steps: Scope) -> dict[Index, Index]:
+    return {} if one.step is None else {one.step: next(iter(steps.values()))}
 
 
 def duties_of(language: Language, invariants: Sequence[Invariant]) -> Iterator[tuple[int, str, Form, Scope]]:
@@ -151,5 +184,5 @@ def duties_of(language: Language, invariants: Sequence[Invariant]) -> Iterator[t
         language.hypotheses[:] = before
         yield number, "start", one.at_start, one.scope
         language.hypotheses[:] = [*before, *(other.assumed for other in invariants)]
-        yield number, "step", one.after_step, one.scope
+        yield number, "step", one.after_step, {**one.scope, **one.steps}
     language.hypotheses[:] = [*before, *(one.concluded for one in invariants)]

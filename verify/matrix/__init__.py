@@ -14,7 +14,9 @@ from verify.matrix.indexing import (
     parts,
     parts_of_width,
     rows_within,
+    stepped,
     summed,
+    visited,
     without_column,
 )
 from verify.matrix.layout import (
@@ -128,6 +130,7 @@ __all__ = [
     "sqrt",
     "stack_rows",
     "step",
+    "stepped",
     "summed",
     "symmetric_eigenvalues",
     "total",
@@ -137,6 +140,7 @@ __all__ = [
     "vanishes",
     "vec_c",
     "vec_r",
+    "visited",
     "without_column",
     "zeros",
 ]

@@ -88,6 +88,39 @@ def iterated(count: int, step: Callable[[Any], Any], start: Any) -> Any:
 
 
 @primitive
+def stepped(count: int, step: Callable[..., Any], *starts: Any) -> Any:
+    """What `step` makes of matrices that move together: step(k, ...) takes them from step k to step k + 1, k < count.
+
+    One matrix, or a tuple of as many as there are starts; the starts themselves for a count of 0.
+
+    >>> from verify.matrix import eye
+    >>> stepped(3, lambda k, M: M * (k + 1), 2)
+    12
+    """
+    states = starts
+    for k in range(count):
+        found = step(k, *states)
+        states = found if isinstance(found, (list, tuple)) else (found,)
+    return states[0] if len(states) == 1 else tuple(states)
+
+
+@primitive
+def visited(count: int, step: Callable[..., Any], *starts: Any) -> Any:
+    """What `stepped` comes to after 1, ..., `count` steps, to be handed on as what `each` gives; a tuple of such for several.
+
+    >>> visited(3, lambda k, M: M * (k + 1), 2)
+    [2, 4, 12]
+    """
+    states, found = starts, []
+    for k in range(count):
+        made = step(k, *states)
+        states = made if isinstance(made, (list, tuple)) else (made,)
+        found.append(states)
+    families = tuple(list(family) for family in zip(*found, strict=True))
+    return families[0] if len(starts) == 1 else families
+
+
+@primitive
 def each(n: int, entry: Callable[[Any], Any]) -> Any:
     """entry(0), ..., entry(n - 1), to be handed to `concatenate`, `block_diag` or `khatri_rao`."""
     return [entry(i) for i in range(n)]

@@ -21,7 +21,7 @@ from verify.arithmetics import (
     sqrt,
 )
 from verify.arithmetics.jets import Jet, gradient_part, hessian_part, value_part
-from verify.arithmetics.polynomials import active_field
+from verify.arithmetics.rational_functions import active_field
 from verify.matrix.layout import eye, require_matrix, require_square
 from verify.matrix.products import aligned
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError

@@ -65,9 +65,10 @@ VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
 SEVERITIES = ("error", "slip")
 
 
-#: What a companion of a claim shares with it, beside functions and assumptions, if it says nothing else.
+#: What a companion of a claim shares with it, beside functions, if it says nothing else.
 _SHARED = (
-    "setting", "relation", "sizes", "where", "domains", "without_domains", "exact", "batched", "hypotheses", "needless", "levels",
+    "setting", "relation", "sizes", "where", "assumptions", "domains", "without_domains", "exact", "batched", "hypotheses",
+    "needless", "levels",
 )  # fmt: skip
 
 
@@ -447,9 +448,9 @@ class Claim:
     ) -> Claim:
         """This claim without one of its assumptions: a claim of ours that is false, as the counterexamples show.
 
-        It has the formula and the mutants of this claim, and all else that a companion has (`corrected`).  Raises
-        `RegistryError` if the assumption is none of this claim, or is still one of the companion: then it takes another
-        `setting`.
+        It has the formula and the mutants of this claim, further `assumptions`, and all else that a companion has
+        (`corrected`).  Raises `RegistryError` if the assumption is none of this claim, or is still one of the companion:
+        then it takes another `setting`.
 
             LEMMA_F2.without(NONNEGATIVE_ALPHA, "osa.lemma-f.2-any-sign", {"X = I, alpha = -1": negative_alpha},
                 setting=QUERIES_AND_KEYS, label=..., name=..., statement=...)
@@ -457,8 +458,9 @@ class Claim:
         text = text_of(assumption)
         if text not in self.assumption_texts:
             raise RegistryError(f"{id}: {text!r} is no assumption of {self.id}: {self.assumption_texts}")
-        own = [item for item in self._given["assumptions"] if text_of(item) != text]
-        found = self._companion(id, own, {"expects": "refuted", "severity": "error", **other})
+        left = [item for item in self._given["assumptions"] if text_of(item) != text]
+        other["assumptions"] = (*left, *other.get("assumptions", ()))
+        found = self._companion(id, {"expects": "refuted", "severity": "error", **other})
         if text in found.assumption_texts:
             raise RegistryError(f"{id}: its setting still assumes {text!r}; give another one")
         found.formula(self.the_formula)
@@ -469,27 +471,30 @@ class Claim:
     def corrected(self, id: str, **other: Any) -> Claim:
         """What holds in the place of this claim: a claim of ours with its own formula, which is declared next.
 
-        It has the setting, the relation and the assumptions of this claim, and the functions that are declared of it by
-        then.  `other` are parts of a claim: texts and links, further `assumptions`, and what else is different; `mutants`
-        says which of its mutants it has too: all, none, or those of the given names.
+        It has the setting, the relation, the sizes and the assumptions of this claim, and the functions that are declared
+        of it by then.  `other` are parts of a claim: texts and links, and what takes the place of this claim's own, such as
+        its `assumptions`, all of them, or its `sizes`; `mutants` says which of its mutants it has too: all, none, or those
+        of the given names.
+
+            EQ_20_CORRECTED = EQ_20.corrected("skipless.eq-20-corrected", label=..., name=..., statement=...,
+                assumptions=[], all_sizes=True)
         """
-        return self._companion(id, self._given["assumptions"], {"corrects": self.id, "mutants": False, **other})
+        return self._companion(id, {"corrects": self.id, "mutants": False, **other})
 
     def restated(self, id: str, **other: Any) -> Claim:
         """This claim where its source prints it again: the same statement, functions and mutants under an id of its own."""
         same = {name: self._given[name] for name in ("statement", "all_sizes", "at_sizes", "uses", "note")}
-        found = self._companion(id, self._given["assumptions"], {"of_project": False, **same, **other})
+        found = self._companion(id, {"of_project": False, **same, **other})
         found.formula(self.the_formula)
         return found
 
-    def _companion(self, id: str, assumptions: Sequence[Stated], other: dict[str, Any]) -> Claim:
+    def _companion(self, id: str, other: dict[str, Any]) -> Claim:
         same = {name: self._given[name] for name in _SHARED}
         mutants = {mutant.name: mutant for mutant in self.mutants}
         named = other.pop("mutants", True)
         taken = (tuple(mutants) if named else ()) if isinstance(named, bool) else tuple(named)
         if absent := set(taken) - set(mutants):
             raise RegistryError(f"{id}: {self.id} has no mutants {sorted(absent)}; it has {sorted(mutants)}")
-        other["assumptions"] = (*assumptions, *other.get("assumptions", ()))
         found = Claim(**{**same, "of_project": True, "id": id, **other})
         found.module = sys._getframe(2).f_globals.get("__name__", "")
         found._oracle = self._oracle

@@ -16,13 +16,14 @@ import math
 import sys
 import typing
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import flint
 import numpy as np
 
+from verify.vocabulary.contexts import assigned
 from verify.vocabulary.errors import InputError, NotFiniteError, RegistryError, shown
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -149,14 +150,9 @@ def _is_formal(value: Any) -> bool:
 _trusted: contextvars.ContextVar[bool] = contextvars.ContextVar("trusted", default=False)
 
 
-@contextlib.contextmanager
-def trusted_arguments() -> Iterator[None]:
+def trusted_arguments() -> contextlib.AbstractContextManager[bool]:
     """Let tensors pass unchecked inside the block, where drawn inputs flow through definitions."""
-    token = _trusted.set(True)
-    try:
-        yield
-    finally:
-        _trusted.reset(token)
+    return assigned(_trusted, True)
 
 
 #: What `checked` returned.

@@ -16,6 +16,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from verify.vocabulary.contexts import assigned
 from verify.vocabulary.errors import InputError, RegistryError, with_neighbours
 from verify.vocabulary.shapes import checked
 
@@ -80,8 +81,5 @@ def subjects() -> dict[str, inspect.Signature]:
 def replaced(name: str, implementation: Callable[..., Any]) -> Iterator[None]:
     """Let `implementation` stand in for the subject inside the block."""
     definition_of(name)
-    token = _replacements.set({**_replacements.get({}), name: implementation})
-    try:
+    with assigned(_replacements, {**_replacements.get({}), name: implementation}):
         yield
-    finally:
-        _replacements.reset(token)

@@ -369,7 +369,7 @@ FPRE_CHAIN = Claim(GRANTED, "convergence.fpre-chain", label="C.2, chain bounding
 FPRE_CHAIN_WITH_D_S = Claim(GRANTED, "convergence.fpre-chain-with-d-s",
     label="C.2, chain bounding ||F_pre^{t+1}-F_pre^0||_F, with d_s on its first line",
     statement=_CHAIN % "d_s",
-    name="movement of the hidden layer, corrected", relation=AtMost(ascent=False, signed=True),
+    name="movement of the hidden layer, corrected", relation=AtMost(ascent=False, signed=True), all_sizes=True,
     uses=("convergence.prop-1-z",), corrects="convergence.fpre-chain", of_project=True)  # fmt: skip
 
 

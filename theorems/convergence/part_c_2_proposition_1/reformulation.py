@@ -62,13 +62,10 @@ REFORMULATION.counterexample(
 REFORMULATION.counterexample("three equal tokens: 2 and 6", lambda: _constant_tokens(2, 3))
 
 
-AVERAGE = Claim(NETWORK, "convergence.c2-reformulation-average", label="Eq. (1.2) written out token by token",
+AVERAGE = REFORMULATION.corrected("convergence.c2-reformulation-average", label="Eq. (1.2) written out token by token",
     statement=r"""f(X)=\frac{\tau_1}{d_s}w_O^\top\sum_{i=1}^{d_s}\sigma_r(W_VX^\top\beta_i)=w_O^\top a_3(X),\quad
-        \beta_i=\sigma_s(\tau_0X^{(i,:)}W_Q^\top W_KX^\top)^\top""",
-    name="network output as an average over tokens", assumptions=[Definition("f as in Eqs. (1.1)-(1.2)", by=outputs)],
-    relation=Equal(),
-    all_sizes=True, exact=True, corrects="convergence.c2-reformulation", of_project=True,
-)  # fmt: skip
+        \beta_i=\sigma_s(\tau_0X^{(i,:)}W_Q^\top W_KX^\top)^\top""", name="network output as an average over tokens",
+    assumptions=[Definition("f as in Eqs. (1.1)-(1.2)", by=outputs)], all_sizes=True, exact=True)  # fmt: skip
 
 
 @AVERAGE.formula
@@ -78,11 +75,6 @@ def output_as_average(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueW
     betas, d_s = attention_rows(X, W_Q, W_K, tau_0), X.shape[0]
     hidden = each(d_s, lambda i: W_V @ X.T @ betas[i])
     return w_O.T @ summed(d_s, lambda i: relu(hidden[i])) * tau_1 * rational(1, d_s)
-
-
-AVERAGE.oracle(
-    lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: _output_of_one(X, W_Q, W_K, W_V, w_O, tau_0, tau_1, "average")
-)
 
 
 def _attention_columns(X: Any, W_Q: Any, W_K: Any, tau_0: Any) -> list[Any]:

@@ -320,12 +320,11 @@ EQ_43.mutant("eta_V in the last member squared", "1 -> eta_V * eta_V")
 EQ_43.counterexample("Phi = 1, eta_V = 1/2: the second moment is 1/4, the last member 1/2", Phi=[[1]], eta_V="1/2")
 
 
-EQ_43_WITH_VARIANCE = Claim(ROWS, "convergence.eq-43-with-variance", label="Eq. (43), with eta_V",
+EQ_43_WITH_VARIANCE = EQ_43.corrected("convergence.eq-43-with-variance", label="Eq. (43), with eta_V",
     statement=r"\mathbb E_w[\sigma_r(\Phi^{(n,:)}w)^2]=\frac{\eta_V}{2}\|\Phi^{(n,:)}\|^2",
-    name="second moment of a ReLU feature, corrected", relation=Equal(), corrects="convergence.eq-43", of_project=True,
+    name="second moment of a ReLU feature, corrected",
     note=r"Half of $E u^2$ for $u = \Phi^{(n,:)}w$, since $u$ and $-u$ have the same law. Checked against the "
-         "arc-cosine kernel at angle 0.",
-)  # fmt: skip
+         "arc-cosine kernel at angle 0.", assumptions=[])  # fmt: skip
 
 
 @EQ_43_WITH_VARIANCE.formula
@@ -334,7 +333,6 @@ def second_moments(Phi: Features, eta_V: Variance) -> Any:
     return _second_moments(Phi, (eta_V, eta_V))
 
 
-EQ_43_WITH_VARIANCE.oracle(lambda Phi, eta_V: _second_moments_by_angle(Phi, eta_V))
 EQ_43_WITH_VARIANCE.mutant("eta_V missing, as printed", lambda Phi, eta_V: _second_moments(Phi, (eta_V, 1)))
 EQ_43_WITH_VARIANCE.mutant("whole second moment", "eta_V -> eta_V * 2")
 

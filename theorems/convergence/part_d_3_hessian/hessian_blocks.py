@@ -169,11 +169,10 @@ EQ_71.counterexample(
 )  # fmt: skip
 
 
-EQ_71_SCALES = Claim(PROVED, "convergence.eq-71-scales", label="Eq. (71), with tau_0 and tau_1 in their places",
+EQ_71_SCALES = EQ_71.corrected("convergence.eq-71-scales", setting=PROVED,
+    label="Eq. (71), with tau_0 and tau_1 in their places",
     statement=r"""f(x)=\tau_1\sum_{i=1}^{d_s}\sigma_r\Big(\sigma_s(\tau_0x^{(i)}w_Q^\top
-        w_Kx^\top)(w_Vx^\top)^\top\Big)w_O""",
-    name="scalar-token network, corrected", relation=Equal(), all_sizes=True, corrects="convergence.eq-71",
-    of_project=True)  # fmt: skip
+        w_Kx^\top)(w_Vx^\top)^\top\Big)w_O""", name="scalar-token network, corrected", all_sizes=True)  # fmt: skip
 
 
 @EQ_71_SCALES.formula
@@ -183,7 +182,6 @@ def scalar_output(x: ScalarTokens, w_Q: Queries, w_K: Weights, w_V: Weights, w_O
     return _scalar_output(x, w_Q, w_K, w_V, w_O, tau_0, tau_1)
 
 
-EQ_71_SCALES.oracle(scalar_network)
 EQ_71_SCALES.mutant("tau_0 and tau_1 exchanged, as printed", "tau_0 -> tau_1; tau_1 -> tau_0")
 EQ_71_SCALES.mutant("w_Q and w_V exchanged", "w_Q -> w_V; w_V -> w_Q")
 

@@ -70,14 +70,12 @@ RELAX.mutant("first summand W^K W^{Q T}", "printed_values -> symmetrised_values"
 RELAX.mutant("half of it", lambda value: value / 2)
 
 
-RELAX_SYMMETRISED = Claim(DYNAMICS, "dynamics.sec-4-relax-symmetrised", label="Eq. (4) implies Eq. (11) with W^K W^{Q T}",
+RELAX_SYMMETRISED = RELAX.corrected("dynamics.sec-4-relax-symmetrised",
+    label="Eq. (4) implies Eq. (11) with W^K W^{Q T}",
     statement=r"""W^QW^{K\top}=W^V=W^{V\top},\ W^Q,W^K\in\mathbb R^{D\times D_H}\ \Rightarrow\
-        W^V=(W^KW^{Q\top}+W^QW^{K\top})/2""",
-    assumptions=[SYMMETRIC, CONDITION_4],
-    name="weights of the symmetric case under the symmetrised condition", relation=Equal(), all_sizes=True,
-    hypotheses=(SYMMETRIC,), sizes={"D": (1, 4), "D_H": (1, 4)}, exact=True, of_project=True,
-    corrects="dynamics.sec-4-relax")  # fmt: skip
-RELAX_SYMMETRISED.inputs(symmetric_product)
+        W^V=(W^KW^{Q\top}+W^QW^{K\top})/2""", assumptions=[SYMMETRIC, CONDITION_4],
+    name="weights of the symmetric case under the symmetrised condition", all_sizes=True, hypotheses=(SYMMETRIC,),
+    exact=True)  # fmt: skip
 
 
 @RELAX_SYMMETRISED.formula
@@ -86,7 +84,6 @@ def values_of_condition_11(W_Q: Factor, W_K: Factor) -> Any:
     return symmetrised_values(W_Q, W_K)
 
 
-RELAX_SYMMETRISED.oracle(lambda W_Q, W_K: values_of_condition_4(W_Q, W_K))
 RELAX_SYMMETRISED.mutant("half of it", lambda value: value / 2)
 RELAX_SYMMETRISED.mutant("from the keys alone", lambda W_Q, W_K: symmetrised_values(W_K, W_K))
 

@@ -137,12 +137,12 @@ EQ_34.mutant("first sum only", "_pairs(X, W_Q, W_K, E, E, -1) -> _pairs(X, W_Q, 
 EQ_34.mutant("sign", factor=1)
 
 
-EQ_34_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-34-corrected", label="Eq. (34) with the weights of either order",
+EQ_34_CORRECTED = EQ_34.corrected("dynamics.eq-34-corrected", setting=EXACT_PROOF,
+    label="Eq. (34) with the weights of either order",
     statement=r"""-\sum_{j\ne i}\frac{d\exp(\beta X_{[i,:]}^\top AX_{[j,:]})}{dX_{[i,:]}}-\sum_{j\ne i}\frac{d\exp(\beta
         X_{[j,:]}^\top AX_{[i,:]})}{dX_{[i,:]}}=-\beta\sum_{j\ne i}\big(\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}""",
-    name="gradient of the single-head energy, off-diagonal terms corrected", relation=Equal(), all_sizes=True,
-    of_project=True, corrects="dynamics.eq-34")  # fmt: skip
+    name="gradient of the single-head energy, off-diagonal terms corrected", all_sizes=True)  # fmt: skip
 
 
 @EQ_34_CORRECTED.formula
@@ -152,7 +152,6 @@ def pair_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta) 
     return _pairs(X, W_Q, W_K, E, E.T, -beta)
 
 
-EQ_34_CORRECTED.oracle(derivatives_of_pairs)
 EQ_34_CORRECTED.mutant("the same weight in both sums, as Eq. (34) is printed", "E.T -> E")
 EQ_34_CORRECTED.mutant("without beta", factor=-1)
 EQ_34_CORRECTED.mutant("weights exchanged", "E -> E.T; E.T -> E")
@@ -228,12 +227,11 @@ EQ_36.mutant("sign", factor=1)
 EQ_36.mutant("one of the two sums only", both=0)
 
 
-EQ_36_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-36-corrected", label="Eq. (36) for any A",
+EQ_36_CORRECTED = EQ_36.corrected("dynamics.eq-36-corrected", setting=EXACT_PROOF, label="Eq. (36) for any A",
     statement=r"""\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}=-\beta\sum_j\big(\exp(\beta X_{[i,:]}^\top
         AX_{[j,:]})A+\exp(\beta X_{[j,:]}^\top AX_{[i,:]})A^\top\big)X_{[j,:]}""",
-    name="gradient of the single-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="dynamics.eq-36", proof=("dynamics.eq-33", "dynamics.eq-34-corrected", "dynamics.eq-35-corrected"),
-)  # fmt: skip
+    name="gradient of the single-head energy, corrected", all_sizes=True,
+    proof=("dynamics.eq-33", "dynamics.eq-34-corrected", "dynamics.eq-35-corrected"))  # fmt: skip
 
 
 @EQ_36_CORRECTED.formula
@@ -242,7 +240,6 @@ def energy_gradient(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta
     return gradient(X, W_Q, W_K, beta, -beta)
 
 
-EQ_36_CORRECTED.oracle(gradient_by_differentiation)
 EQ_36_CORRECTED.mutant("the same weight in both sums, as Eq. (36) is printed", swapped=False)
 EQ_36_CORRECTED.mutant("without beta", factor=-1)
 EQ_36_CORRECTED.mutant("one of the two sums only", both=0)

@@ -152,15 +152,13 @@ EQ_41.mutant("projection dropped", lambda X, W_Q, W_K, W_V, beta: -_unprojected(
 EQ_41.mutant("sign", lambda value: -value)
 
 
-EQ_41_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-41-corrected", label="Eq. (41) without the second minus sign",
+EQ_41_CORRECTED = EQ_41.corrected("dynamics.eq-41-corrected", setting=EXACT_PROOF,
+    label="Eq. (41) without the second minus sign",
     statement=r"""\frac{dE_{\text{single}}(X)}{dt}=\sum_i\frac{dE_{\text{single}}(X)}{dX_{[i,:]}}
         \cdot(I_D-X_{[i,:]}X_{[i,:]}^\top)\Delta_{[i,:]},\ \Delta=\operatorname{softmax}(\beta XAX^\top)XW^V""",
-    assumptions=[DYNAMICS_3],
     name="chain rule for the single-head energy, corrected",
-    general="It is the chain rule, for every differentiable energy and every flow on the spheres.",
-    relation=Equal(), all_sizes=True, of_project=True,
-    corrects="dynamics.eq-41")  # fmt: skip
-EQ_41_CORRECTED.inputs(unit_tokens_and_values)
+    general="It is the chain rule, for every differentiable energy and every flow on the spheres.", all_sizes=True,
+)  # fmt: skip
 
 
 @EQ_41_CORRECTED.formula
@@ -169,7 +167,6 @@ def chain_rule(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeig
     return total(energy_rate_terms(X, W_Q, W_K, W_V, beta))
 
 
-EQ_41_CORRECTED.oracle(energy_rate)
 EQ_41_CORRECTED.mutant("minus, as Eq. (41) is printed", lambda value: -value)
 EQ_41_CORRECTED.mutant("projection dropped", _unprojected)
 

@@ -96,13 +96,11 @@ EQ_48.mutant("sign", factor=1)
 EQ_48.mutant("factor two", factor=-2)
 
 
-EQ_48_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-48-corrected", label="Eq. (48) for any heads",
+EQ_48_CORRECTED = EQ_48.corrected("dynamics.eq-48-corrected", setting=EXACT_PROOF, label="Eq. (48) for any heads",
     statement=r"""\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}=-\beta\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}""",
     name="gradient of the multi-head energy, corrected",
-    general=r"It is the derivative of $E_{\text{multi}}$ for all matrices $A_h$.",
-    relation=Equal(), all_sizes=True, of_project=True,
-    corrects="dynamics.eq-48")  # fmt: skip
+    general=r"It is the derivative of $E_{\text{multi}}$ for all matrices $A_h$.", all_sizes=True)  # fmt: skip
 
 
 @EQ_48_CORRECTED.formula
@@ -111,7 +109,6 @@ def multi_head_gradient(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
     return _gradient(X, U, beta, H, -beta, swapped=True)
 
 
-EQ_48_CORRECTED.oracle(multi_head_gradient_by_differentiation)
 EQ_48_CORRECTED.mutant("the same weight in both terms, as Eq. (48) is printed", swapped=False)
 EQ_48_CORRECTED.mutant("without beta", factor=-1)
 
@@ -199,12 +196,10 @@ EQ_52.mutant("sign", lambda value: -value)
 EQ_52.mutant("factor two", lambda value: value * 2)
 
 
-EQ_52_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-52-corrected", label="Eq. (52) without the second minus sign",
+EQ_52_CORRECTED = EQ_52.corrected("dynamics.eq-52-corrected", setting=EXACT_PROOF,
+    label="Eq. (52) without the second minus sign",
     statement=r"""\frac{dE_{\text{multi}}}{dt}=\sum_i\frac{\partial E_{\text{multi}}}{\partial X_{[i,:]}}\cdot\sum_h
-        \Delta_{h[i,:]}""",
-    assumptions=[SUM_OF_HEADS, CONDITION],
-    name="chain rule for the multi-head energy, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="dynamics.eq-52")  # fmt: skip
+        \Delta_{h[i,:]}""", name="chain rule for the multi-head energy, corrected", all_sizes=True)  # fmt: skip
 
 
 @EQ_52_CORRECTED.formula
@@ -213,7 +208,6 @@ def multi_head_chain_rule(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> An
     return total(multi_head_gradient_by_differentiation(X, U, beta, H) * added(_outputs(X, U, beta, H)))
 
 
-EQ_52_CORRECTED.oracle(_rate)
 EQ_52_CORRECTED.mutant("minus, as Eq. (52) is printed", lambda value: -value)
 EQ_52_CORRECTED.mutant("first head only", "added(_outputs(X, U, beta, H)) -> _outputs(X, U, beta, H)[0]")
 
@@ -271,15 +265,11 @@ EQ_53.mutant("sign", factor=1)
 EQ_53.mutant("factor two", factor=-2)
 
 
-EQ_53_CORRECTED = Claim(EXACT_PROOF, "dynamics.eq-53-corrected", label="Eq. (53) for any heads",
+EQ_53_CORRECTED = EQ_53.corrected("dynamics.eq-53-corrected", setting=EXACT_PROOF, label="Eq. (53) for any heads",
     statement=r"""\frac{dE_{\text{multi}}(X)}{dt}=-\beta\sum_i\Big(\sum_h\sum_j\big(\exp(\beta X_{[i,:]}^\top
         A_hX_{[j,:]})A_h+\exp(\beta X_{[j,:]}^\top A_hX_{[i,:]})A_h^\top\big)X_{[j,:]}\cdot\sum_h\Delta_{h[i,:]}\Big)
-        \text{ along }dX/dt=\sum_h\Delta_h""",
-    assumptions=[CONDITION],
-    name="rate of the multi-head energy, written out, corrected",
-    general="It is the chain rule with dynamics.eq-48-corrected, for all matrices $A_h$.",
-    relation=Equal(), all_sizes=True, of_project=True,
-    corrects="dynamics.eq-53")  # fmt: skip
+        \text{ along }dX/dt=\sum_h\Delta_h""", name="rate of the multi-head energy, written out, corrected",
+    general="It is the chain rule with dynamics.eq-48-corrected, for all matrices $A_h$.", all_sizes=True)  # fmt: skip
 
 
 @EQ_53_CORRECTED.formula
@@ -288,7 +278,6 @@ def multi_head_rate_of_any_heads(X: Tokens, U: SharedBasis, beta: Beta, H: Heads
     return total(_gradient(X, U, beta, H, -beta, swapped=True) * added(_outputs(X, U, beta, H)))
 
 
-EQ_53_CORRECTED.oracle(_rate)
 EQ_53_CORRECTED.mutant("the same weight in both terms, as Eq. (53) is printed", swapped=False)
 EQ_53_CORRECTED.mutant("without beta", factor=-1)
 

@@ -212,18 +212,14 @@ def hessians_in_their_columns(T: Logits) -> Any:
     return concatenate(mapped(lambda block, columns: block @ columns, blocks, kept), axis=0)
 
 
-COLUMNS_CORRECTED = Claim(FROM_ONE, "hessian.lem-C.1-proof-columns-corrected",
+COLUMNS_CORRECTED = COLUMNS.corrected("hessian.lem-C.1-proof-columns-corrected",
     label="Proof of Lemma C.1, columns of the stacked Hessians",
     statement=r"""\text{for } (i-1)L+1\le J\le iL \text{ the Hessian number } J \text{ vanishes outside columns and rows
-        } (i-1)L+1\text{ to } iL""",
-    name="columns of the stacked softmax Hessians, corrected",
+        } (i-1)L+1\text{ to } iL""", name="columns of the stacked softmax Hessians, corrected",
     assumptions=[Convention("indices from 1, where the code counts from 0", by=hessians_in_their_columns)],
-    relation=Equal(), all_sizes=True, sizes={"L": (1, 4)},
-    uses=("hessian.lem-C.1-structure-corrected",), corrects="hessian.lem-C.1-proof-columns", of_project=True,
-)  # fmt: skip
+    all_sizes=True, sizes={"L": (1, 4)}, uses=("hessian.lem-C.1-structure-corrected",))  # fmt: skip
 
 
 COLUMNS_CORRECTED.formula(hessians_in_their_columns)
-COLUMNS_CORRECTED.oracle(lambda T: hessian(softmax, ("T", "T"))(T))
 COLUMNS_CORRECTED.mutant("the first sentence", hessians_in_the_printed_columns)
 COLUMNS_CORRECTED.mutant("the first column of each L", "eye(L) -> basis_vector(L, 0) @ basis_vector(L, 0).T")

@@ -10,10 +10,11 @@ import numpy as np
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.part_4_design.function_class import determinant
+from theorems.hessian.part_d_query_key.spectra_and_ranks import rationals
 from theorems.hessian.part_d_query_key.split_at_logits import QUERY_KEY, V_matrix, gauss_newton_at_logits
 from theorems.hessian.settings import IDENTITIES, KeyWeights, Labels, QueryWeights, Tokens, ValueWeights
 from theorems.shared.matrices import over_units
-from verify.arithmetics import Constant, exact_scalar, is_tensor
+from verify.arithmetics import Constant, is_tensor
 from verify.matrix import column, concatenate, eye, kron, singular_values, symmetric_eigenvalues, vec_r
 from verify.vocabulary import Assumption, AtMost, Claim, Construction, Equal, HasStructure, Shape, Size, realises
 
@@ -33,17 +34,7 @@ NEGLIGIBLE, ROUNDINGS = 1e-9, 2**10
 
 def rank(A: Any) -> int:
     """The rank of A over the rationals, entries taken as they are: floats are rationals, balls stand for their midpoints."""
-    if isinstance(A, Constant):
-        A = A.array
-    rows = [[_exactly(entry) for entry in row] for row in A.tolist()]
-    return int(flint.fmpq_mat(rows).rank())
-
-
-def _exactly(entry: Any) -> flint.fmpq:
-    if isinstance(entry, flint.arb):
-        mantissa, exponent = entry.mid().man_exp()
-        return flint.fmpq(mantissa) * flint.fmpq(2) ** int(exponent)
-    return exact_scalar(entry)
+    return int(rationals(A).rank())
 
 
 def certain_rank(values: Any) -> Any:

@@ -12,7 +12,7 @@ from theorems.osa import OSA
 from theorems.osa.definitions import attention, attention_matrix
 from theorems.osa.settings import UNTRAINED
 from theorems.osa.shapes import Alpha, Tokens
-from verify.matrix import concatenate, eye, hadamard, ones, rational, total, trace
+from verify.matrix import concatenate, eye, hadamard, ones, rational, stepped, total, trace
 from verify.vocabulary import Assumption, Claim, Definition, Equal, Setting, Shape
 
 LayerQueries = Annotated[Any, Shape("l", "d", "d", role="query")]
@@ -52,9 +52,7 @@ MODERATE = rational(1, 4)
 
 def last_tokens(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
     """X_l, shape (N, d), after layers with the weights W_Q[k], ..., each attending to its input."""
-    for k in range(len(W_Q)):
-        X = attention(X, W_Q[k], W_K[k], W_V[k], W_O[k], alpha)
-    return X
+    return stepped(W_Q.shape[0], lambda k, X: attention(X, W_Q[k], W_K[k], W_V[k], W_O[k], alpha), X)
 
 
 def attention_matrices(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> list[Any]:

@@ -270,7 +270,8 @@ THEOREM_C3_ANY_SIGN = THEOREM_C3.without(NONNEGATIVE_ALPHA, "osa.thm-c.3-any-sig
         number.""",
 )  # fmt: skip
 
-THEOREM_C3_ABSOLUTE = THEOREM_C3.corrected("osa.thm-c.3-absolute", setting=INITIALISED, assumptions=[ANY_ALPHA],
+THEOREM_C3_ABSOLUTE = THEOREM_C3.corrected("osa.thm-c.3-absolute", setting=INITIALISED,
+    assumptions=[LEAST_BOUND, *NEWTON_SCHULZ, ANY_ALPHA],
     label="Theorem C.3, with the size of alpha", name="norm of the first Jacobian term, corrected", all_sizes=True,
     mutants=True,
     statement=r"""\text{For weights as initialised, } \|\mathbf{X}\|_2\le R, \mathbf{B} \text{ from any number of

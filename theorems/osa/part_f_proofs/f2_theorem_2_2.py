@@ -11,7 +11,7 @@ from theorems.osa.part_2_2_kernel.theorem_2_2 import (
     skipless_transformer, values_times_outputs,
 )  # fmt: skip
 from theorems.osa.shapes import Alpha, Tokens
-from verify.matrix import concatenate, expm, eye, rational
+from verify.matrix import concatenate, expm, eye, rational, stepped
 from verify.vocabulary import Claim, Definition, Equal, HasStructure
 
 PRODUCT_FORM = Claim(LAYERS, "osa.eq-19", label="Eq. (19), F.2", name="layers as one product",
@@ -19,7 +19,7 @@ PRODUCT_FORM = Claim(LAYERS, "osa.eq-19", label="Eq. (19), F.2", name="layers as
         \mathbf{X}_l = \mathbf{A}\mathbf{X}_0\mathbf{W}, \quad \mathbf{A} = \mathbf{A}_l\cdots\mathbf{A}_1,\ \mathbf{W}
         = \mathbf{W}_1^V\mathbf{W}_1^O\cdots\mathbf{W}_l^V\mathbf{W}_l^O""",
     assumptions=[Definition("h = 1, no MLP, no skip connection", by=last_tokens)],
-    relation=Equal(), exact=True,
+    relation=Equal(), all_sizes=True, exact=True,
 )  # fmt: skip
 
 
@@ -42,16 +42,20 @@ def output_as_product(
     X: Tokens, W_Q: LayerQueries, W_K: LayerWeights, W_V: LayerWeights, W_O: LayerWeights, alpha: Alpha
 ) -> Any:
     """A_l ... A_1 X W_1^V W_1^O ... W_l^V W_l^O, shape (N, d), for weights of shape (l, d, d) (Eq. (19))."""
-    attentions = attention_matrices(X, W_Q, W_K, W_V, W_O, alpha)
-    return product_of(attentions[::-1]) @ X @ product_of(values_times_outputs(W_V, W_O))
+
+    def layer(k: int, tokens: Any, A: Any, W: Any) -> Any:
+        A_k = attention_matrix(tokens, W_Q[k], W_K[k], alpha)
+        return A_k @ tokens @ W_V[k] @ W_O[k], A_k @ A, W @ W_V[k] @ W_O[k]
+
+    _, A, W = stepped(W_Q.shape[0], layer, X, eye(X.shape[0]), eye(X.shape[1]))
+    return A @ X @ W
 
 
 PRODUCT_FORM.oracle(lambda X, W_Q, W_K, W_V, W_O, alpha: last_tokens(X, W_Q, W_K, W_V, W_O, alpha))
-PRODUCT_FORM.mutant("A_1 ... A_l", "attentions[::-1] -> attentions")
-PRODUCT_FORM.mutant("weights of the last layer first",
-    "values_times_outputs(W_V, W_O) -> values_times_outputs(W_V, W_O)[::-1]")  # fmt: skip
+PRODUCT_FORM.mutant("A_1 ... A_l", "A_k @ A -> A @ A_k")
+PRODUCT_FORM.mutant("weights of the last layer first", "W @ W_V[k] @ W_O[k] -> W_V[k] @ W_O[k] @ W")
 PRODUCT_FORM.mutant("attention matrices all of the first layer's input",
-    "attention_matrices(X, W_Q, W_K, W_V, W_O, alpha) -> _of_first_input(X, W_Q, W_K, alpha)")  # fmt: skip
+    "attention_matrix(tokens, W_Q[k], W_K[k], alpha) -> attention_matrix(X, W_Q[k], W_K[k], alpha)")  # fmt: skip
 
 PRODUCTS_ORTHOGONAL = Claim(LAYERS, "osa.f2-orthogonality", label="F.2, text",
     statement=r"\mathbf{A} \in \mathrm{SO}(N), \qquad \mathbf{W}\mathbf{W}^\top = \mathbf{I}_d",

@@ -10,7 +10,7 @@ from theorems.osa import OSA
 from theorems.osa.definitions import newton_schulz_iterate
 from theorems.osa.settings import gram_defect
 from theorems.osa.shapes import Entry, Square, Steps, TokenFrame, Values
-from verify.matrix import absolute, concatenate, diag, rational, sqrt, vec_r
+from verify.matrix import absolute, concatenate, diag, iterated, rational, sqrt, vec_r
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Shape, realises
 
 
@@ -77,16 +77,19 @@ def _(s: Entry, K: Steps) -> Any:
 LeftVectors = Annotated[Any, Shape("N", "k")]
 RightVectors = Annotated[Any, Shape("m", "k")]
 
+ORTHONORMAL_VECTORS = Assumption(
+    "P and R have orthonormal columns, M = P diag(s) R^T",
+    zero=lambda P, R: _gram_defects(P, R),
+    sizes=lambda sizes: sizes["k"] <= min(sizes["N"], sizes["m"]),
+)
+
 APPLIED_TO_VALUES = Claim(OSA, "osa.fn-6-polynomial", label="Footnote 6, first half",
     statement=r"""\text{we can write the Newton-Schultz iterates as a polynomial applied to the singular values of }
         \mathbf{M} \text{ (use the SVD decomposition)}""",
-    assumptions=[
-        Assumption("P and R have orthonormal columns, M = P diag(s) R^T", zero=lambda P, R: _gram_defects(P, R),
-            sizes=lambda sizes: sizes["k"] <= min(sizes["N"], sizes["m"])),
-    ],
+    assumptions=[ORTHONORMAL_VECTORS], hypotheses=(ORTHONORMAL_VECTORS,),
     name="Newton-Schulz iterates by singular values", general="Both sides are the polynomial of the definition of the iteration.",
     relation=Equal(), exact=True,
-    at_sizes={"N": 1, "m": 1, "k": 1, "K": 2}, sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4), "K": (0, 3)},
+    all_sizes=True, sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4), "K": (0, 3)},
     note=r"""$M_K = P\operatorname{diag}(g^K(s))R^\top$ for $M = P\operatorname{diag}(s)R^\top$, with the $K$-fold
         composition of $g(s) = s(3 - s^2)/2$; $s$ of either sign.""",
 )  # fmt: skip
@@ -105,9 +108,7 @@ def singular_vectors_and_values(left: TokenFrame, right: Square, s: Values, K: S
 
 def _iterated(s: Any, steps: int) -> Any:
     """g^K(s), entry by entry, shape that of s."""
-    for _ in range(steps):
-        s = _scalar_step(s)
-    return s
+    return iterated(steps, _scalar_step, s)
 
 
 @APPLIED_TO_VALUES.formula

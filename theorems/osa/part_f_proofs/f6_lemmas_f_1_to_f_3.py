@@ -211,7 +211,7 @@ LEMMA_F2_ANY_SIGN = LEMMA_F2.without(NONNEGATIVE_ALPHA, "osa.lemma-f.2-any-sign"
     name="norm of the scores, signed scale", relation=AtMost(left="||S||_2", signed=True), note=NEGATIVE,
 )  # fmt: skip
 
-LEMMA_F2_ABSOLUTE = LEMMA_F2.corrected("osa.lemma-f.2-absolute", setting=QUERIES_AND_KEYS, assumptions=[ANY_ALPHA],
+LEMMA_F2_ABSOLUTE = LEMMA_F2.corrected("osa.lemma-f.2-absolute", setting=QUERIES_AND_KEYS, assumptions=[LEAST_BOUND, ANY_ALPHA],
     label="Lemma F.2, with the size of alpha", name="norm of the scores, corrected", all_sizes=True,
     mutants=True,
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad
@@ -330,7 +330,8 @@ LEMMA_F3_ANY_SIGN = LEMMA_F3.without(NONNEGATIVE_ALPHA, "osa.lemma-f.3-any-sign"
     name="reduced exponential, signed scale", relation=AtMost(left="distance from I", signed=True), note=NEGATIVE,
 )  # fmt: skip
 
-LEMMA_F3_ABSOLUTE = LEMMA_F3.corrected("osa.lemma-f.3-absolute", setting=WITH_BASIS, assumptions=[ANY_ALPHA],
+LEMMA_F3_ABSOLUTE = LEMMA_F3.corrected("osa.lemma-f.3-absolute", setting=WITH_BASIS,
+    assumptions=[LEAST_BOUND, FROM_NEWTON_SCHULZ, POSITIVE_EPSILON, ANY_ALPHA],
     label="Lemma F.3, with the size of alpha", name="distance of the reduced exponential, corrected", all_sizes=True,
     mutants=True,
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R, \mathbf{B} \text{

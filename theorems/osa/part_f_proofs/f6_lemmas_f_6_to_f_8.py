@@ -217,7 +217,7 @@ EQUATION_80 = Claim(OSA, "osa.eq-80", label="Eq. (80), proof of Lemma F.7", name
     statement=r"""
         \left\|\frac{\partial\operatorname{vec}\exp[\mathbf{S}]}{\partial\operatorname{vec}[\mathbf{S}]}\right\|_2 \le
         \int_0^1 \|\exp(s[\mathbf{S}]^\top)\|_2 \|\exp((1-s)[\mathbf{S}])\|_2 ds = \int_0^1 1 ds = 1""",
-    assumptions=[SKEW],
+    assumptions=[SKEW], hypotheses=[skew("S", SKEW.text)], all_sizes=True,
     relation=AtMost(left="||dvec exp(S) / dvec S||_2, the integrand, and 1", ascent=False), sizes={"m": (1, 3)},
     proof=("osa.eq-79", "osa.f7-lemma-orthogonal"),
     note="The integrand is compared with 1 from both sides at any $s$; so it is constant, and is its own integral.",
@@ -356,13 +356,11 @@ COMMUTATION.counterexample(
     "B = e_1 e_2^T, 2 x 3: K e_3 = e_2 is vec B^T, but K e_2 = e_4 is not vec B = e_3", B=[[0, 1, 0], [0, 0, 0]]
 )
 
-COMMUTATION_CORRECTED = Claim(VECTORISED, "osa.commutation-corrected",
-    label="Proof of Lemma F.8, text, with two directions", name="commutation matrix, corrected",
-    statement=r"""
+COMMUTATION_CORRECTED = COMMUTATION.corrected("osa.commutation-corrected",
+    label="Proof of Lemma F.8, text, with two directions", name="commutation matrix, corrected", statement=r"""
         \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \operatorname{vec}\mathbf{B}=
-        \mathbf{K}^\top\operatorname{vec}\mathbf{B}^\top, \quad \mathbf{K}^\top\mathbf{K}=\mathbf{I}""",
-    relation=Equal(), all_sizes=True, corrects="osa.commutation", of_project=True,
-)  # fmt: skip
+        \mathbf{K}^\top\operatorname{vec}\mathbf{B}^\top, \quad \mathbf{K}^\top\mathbf{K}=\mathbf{I}""", all_sizes=True,
+    assumptions=[])  # fmt: skip
 
 
 @COMMUTATION_CORRECTED.formula
@@ -372,7 +370,6 @@ def commutation_there_and_back(B: Rectangle) -> Any:
     return _there_and_back(B, K, K.T)
 
 
-COMMUTATION_CORRECTED.oracle(lambda B: _transposed_and_original(B))
 COMMUTATION_CORRECTED.mutant("K there and back, as printed", "K.T -> K")
 COMMUTATION_CORRECTED.mutant("K transposed", "K -> K.T; K.T -> K")
 
@@ -416,7 +413,7 @@ LEMMA_F8_ANY_SIGN = LEMMA_F8.without(NONNEGATIVE_ALPHA, "osa.lemma-f.8-any-sign"
     note=NEGATIVE,
 )  # fmt: skip
 
-LEMMA_F8_ABSOLUTE = LEMMA_F8.corrected("osa.lemma-f.8-absolute", setting=QUERIES_AND_KEYS, assumptions=[ANY_ALPHA],
+LEMMA_F8_ABSOLUTE = LEMMA_F8.corrected("osa.lemma-f.8-absolute", setting=QUERIES_AND_KEYS, assumptions=[LEAST_BOUND, ANY_ALPHA],
     label="Lemma F.8, with the size of alpha", name="norm of the scores' Jacobian, corrected", all_sizes=True,
     mutants=True,
     statement=r"""[\mathbf{W}^Q,\mathbf{W}^K] \text{ with orthonormal columns}, \|\mathbf{X}\|_2\le R: \quad

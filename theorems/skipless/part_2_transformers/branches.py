@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import (
-    BRANCHES, AttentionWeights, FeedForwardWeights, Tokens, activation, network, parameters, states,
+    BRANCHES, AttentionWeights, FeedForwardWeights, Tokens, activation, attention_branch, column, feed_forward_branch,
+    network, parameters, states,
 )  # fmt: skip
 from theorems.skipless.sampling import at_least_half, normal, truncated_normal
-from verify.matrix import concatenate, vec_c
+from verify.matrix import concatenate, mapped, vec_c, visited
 from verify.oracles import LawTest
 from verify.vocabulary import Claim, Definition, Equal, FollowsLaw, Reading, Setting
 
@@ -28,6 +29,22 @@ BLOCKS = Setting(SKIPLESS, "Section 2",
 
 def _stacked(found: list[Any]) -> Any:
     return concatenate([vec_c(state) for state in found], axis=0)
+
+
+def _one_family(*families: Any) -> Any:
+    """All matrices of families on top of each other as columns, one family after the other."""
+    return concatenate([mapped(vec_c, family) for family in families], axis=0)
+
+
+def states_of_blocks(X: Any, W: Any, U: Any, skip: int = 1) -> tuple[Any, Any]:
+    """X_1, ..., X_L and X-hat_1, ..., X-hat_L of Eqs. (1)-(2), two families of matrices (n, d)."""
+
+    def block(k: int, before: Any, between: Any) -> tuple[Any, Any]:
+        between = before * skip + attention_branch(before, column(W[k]))
+        return between * skip + feed_forward_branch(between, column(U[k])), between
+
+    after, between = visited(W.shape[0], block, X, X * 0)
+    return between, after
 
 
 # -- the output of a block ---------------------------------------------------------------------------------------------
@@ -84,7 +101,7 @@ OUTPUT_CORRECTED.mutant("MLP subtracted", "x + BRANCHES[1](x, theta) -> x - BRAN
 SUM = Claim(BLOCKS, "skipless.sec-1-reintroduced", label="Sections 1 and 6.2.1, what a skip carries",
     statement=r"""\text{skip connections disrupt this hierarchy by continually reintroducing information from earlier layers
         into later ones}\ \dots\ \text{The skip-based models can implicitly mix representations across layers}""",
-    name="states as sums of branches", relation=Equal(), expects="reading",
+    name="states as sums of branches", relation=Equal(), all_sizes=True, expects="reading",
     reading=Reading(
         ("reintroducing information from earlier layers into later ones", "implicitly mix representations across layers"),
         r"""every state is the embedding and the outputs of all earlier branches added up, each with weight 1:
@@ -94,21 +111,23 @@ SUM = Claim(BLOCKS, "skipless.sec-1-reintroduced", label="Sections 1 and 6.2.1, 
 
 
 def _sums(X: Any, W: Any, U: Any, first: int = 1, alternate: int = 1) -> Any:
-    thetas = parameters(W, U)
-    found, value = [], X * first
-    for i, (before, theta) in enumerate(zip(states(X, thetas), thetas, strict=False)):
-        value = value + BRANCHES[i % 2](before, theta) * alternate**i
-        found.append(value)
-    return _stacked(found)
+    def block(k: int, before: Any, total: Any, half: Any) -> tuple[Any, Any, Any]:
+        attended = attention_branch(before, column(W[k]))
+        fed = feed_forward_branch(before + attended, column(U[k]))
+        half = total + attended
+        return before + attended + fed, half + fed * alternate, half
+
+    _, after, between = visited(W.shape[0], block, X, X * first, X * 0)
+    return _one_family(between, after)
 
 
 @SUM.formula
 def sums_of_branches(X: Tokens, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """X_0 and the branches up to each state added up, for X_1, X-hat_1, ..., on top of each other, shape (2 L n d, 1)."""
+    """X_0 and the branches up to each state added up, for X_1, ..., X_L, then X-hat_1, ..., X-hat_L, shape (2 L n d, 1)."""
     return _sums(X, W, U)
 
 
-SUM.oracle(lambda X, W, U: _stacked(states(X, parameters(W, U))[1:]))
+SUM.oracle(lambda X, W, U: _one_family(*states_of_blocks(X, W, U)))
 SUM.mutant("embedding left out", first=0)
 SUM.mutant("feed-forward branches subtracted", alternate=-1)
 

@@ -138,7 +138,7 @@ EQ_6_WIDE = Claim(THREE_WIDE, "skipless.eq-6-wide", label="Eq. (6) for blocks wi
     r"\ \text{with}\ d_i\ge n\ \Rightarrow\ \kappa(\mathbf{M})\le\max_i\kappa(\mathbf{M}_i)",
     assumptions=[Assumption("d_i >= n for each block", sizes=as_wide_as_high)],
     name="conditioning of wide blocks", relation=AtMost(left="the least 1 / kappa of A, B, C"), of_project=True,
-    corrects="skipless.sec4.2-justification",
+    all_sizes=True, corrects="skipless.sec4.2-justification",
     note=r"""$MM^\top$ is the sum of the $M_iM_i^\top$, so $s_{\min}(M)^2 \ge \sum s_{\min}(M_i)^2$ and $s_{\max}(M)^2
         \le \sum s_{\max}(M_i)^2$; a quotient of sums is at most the largest quotient. No coherence, no balance, any
         number of blocks; attained by equal blocks. Three blocks are tried. Since $\kappa(M^\top) = \kappa(M)$, the

@@ -59,13 +59,12 @@ EQ_12_1.mutant("values taken as constant", lambda X, W_Q, W_K, W_V: 2 * through_
 EQ_12_1.mutant("attention matrix taken as constant",
     lambda X, W_Q, W_K, W_V: 2 * kron(W_V, attention_matrix(X, W_Q, W_K)))  # fmt: skip
 
-EQ_12_1_CORRECTED = Claim(SINGLE_HEAD, "skipless.eq-12-line-1-corrected", label="Eq. (12), line 1, corrected",
+EQ_12_1_CORRECTED = EQ_12_1.corrected("skipless.eq-12-line-1-corrected", label="Eq. (12), line 1, corrected",
     statement=r"""
         \frac{\partial\mathrm{vec}(\mathrm{SA}(\mathbf{X}))}{\partial\mathrm{vec}(\mathbf{X})}=(\mathbf{W}^{O\top}
         \otimes\mathbf{I}_n)\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}(\mathbf{X})},\quad
         \mathrm{SA}(\mathbf{X})=\mathbf{A}\mathbf{V}\mathbf{W}^O""",
-    name="Jacobian of attention, first line, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-12-line-1")  # fmt: skip
+    name="Jacobian of attention, first line, corrected", all_sizes=True, assumptions=[])  # fmt: skip
 
 
 @EQ_12_1_CORRECTED.formula
@@ -74,7 +73,6 @@ def projected_attended_values_jacobian(X: Tokens, W_Q: QueryWeights, W_K: Weight
     return kron(W_O.T, eye(X.shape[0])) @ jacobian(attended_values, "X", COLUMN)(X, W_Q, W_K, W_V)
 
 
-EQ_12_1_CORRECTED.oracle(input_jacobian)
 EQ_12_1_CORRECTED.mutant("without W_O, as printed", attended_values_jacobian)
 EQ_12_1_CORRECTED.mutant("W_O not transposed", "W_O.T -> W_O")
 EQ_12_1_CORRECTED.mutant("row-major vec", layout=ROW)
@@ -200,13 +198,12 @@ EQ_13_1.mutant("W_O three times", "W_V @ W_O -> W_V @ W_O @ W_O")
 EQ_13_1.mutant("attention matrix taken as constant",
     lambda X, W_Q, W_K, W_V, W_O: 2 * kron(W_V, attention_matrix(X, W_Q, W_K)))  # fmt: skip
 
-EQ_13_1_CORRECTED = Claim(SINGLE_HEAD, "skipless.eq-13-lines-1-3-corrected", label="Eq. (13), lines 1-3, corrected",
+EQ_13_1_CORRECTED = EQ_13_1.corrected("skipless.eq-13-lines-1-3-corrected", label="Eq. (13), lines 1-3, corrected",
     statement=r"""
         \mathbf{K}=\frac{\partial\mathrm{vec}(\mathbf{A}\mathbf{V}\mathbf{W}^O)}{\partial\mathrm{vec}(\mathbf{X})}=\frac{
         \partial\mathrm{vec}(\mathbf{A}\mathbf{V}\mathbf{W}^O)}{\partial\mathrm{vec}(\mathbf{A}\mathbf{V})}\frac{
         \partial\mathrm{vec}(\mathbf{A}\mathbf{V})}{\partial\mathrm{vec}(\mathbf{X})}""",
-    name="chain rule through the output weights, corrected", relation=Equal(), all_sizes=True, of_project=True,
-    corrects="skipless.eq-13-lines-1-3")  # fmt: skip
+    name="chain rule through the output weights, corrected", all_sizes=True, assumptions=[])  # fmt: skip
 
 
 @EQ_13_1_CORRECTED.formula
@@ -215,7 +212,6 @@ def chain_rule(X: Tokens, W_Q: QueryWeights, W_K: Weights, W_V: Weights, W_O: We
     return _chain(X, W_Q, W_K, W_V, W_O)
 
 
-EQ_13_1_CORRECTED.oracle(input_jacobian)
 EQ_13_1_CORRECTED.mutant("SA of Eq. (3), with W_O in both factors", chain_rule_as_printed)
 EQ_13_1_CORRECTED.mutant("W_O transposed", lambda X, W_Q, W_K, W_V, W_O: _chain(X, W_Q, W_K, W_V, W_O.T))
 

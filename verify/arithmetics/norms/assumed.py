@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,11 +18,13 @@ from verify.arithmetics.norms.monomials import (
     has_no_negative_term,
     is_nonnegative_monomial,
 )
-from verify.arithmetics.norms.signs import is_nonnegative, is_positive
+from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
 from verify.arithmetics.norms.world import world
 
 #: Multiples of assumptions that are subtracted in a row, and what is tried at most.
 DEPTH, MOST = 8, 40
+#: What is known of numbers that are told apart from their largest, in one case: that many inequalities at most.
+CASES = 4
 
 
 def follows(left: Any, right: Any, facts: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -44,6 +46,47 @@ def follows(left: Any, right: Any, facts: Sequence[Any]) -> tuple[Any, ...] | No
         squares = (sympy.expand(side**2) for side in (right, left))
         used = _subtracted(_absorbed(difference(*squares)), polynomials, divisors, DEPTH, set())
     return tuple(dict.fromkeys(used)) if used is not None else None
+
+
+def follows_in_cases(
+    left: Any, right: Any, facts: Sequence[Any], compared: Callable[..., Any] = follows, order: tuple[Any, ...] = ()
+) -> tuple[Any, ...] | None:
+    """What `follows` finds, with each of several numbers in the place of their largest, which then is at least the others.
+
+    `order`: what is known of the cases so far.  It is tried before the other facts, of which there may be many.
+    """
+    for known in (order, (*order, *facts)) if order and facts else ((*order, *facts),):
+        used: tuple[Any, ...] | None = compared(left, right, known)
+        if used is not None:
+            return used
+    several = largest_in(left, right)
+    if not several or len(order) >= CASES:
+        return None
+    values, found = world().atoms[several[0]].payload, dict[Any, None]()
+    for value in values:
+        above = tuple(value - other for other in values if other != value)
+        sides = (side.xreplace({several[0]: value}) for side in (left, right))
+        used = follows_in_cases(*sides, facts, compared, (*above, *order))
+        if used is None:
+            return None
+        found |= dict.fromkeys(fact for fact in used if fact not in above)
+    return tuple(found)
+
+
+def largest_in(*scalars: Any) -> list[Any]:
+    """The largest of several numbers that stand in scalars, where not all of these are quantities: of quotients, for example.
+
+    Those of most such numbers come first.
+    """
+    known = world().atoms
+    found = {symbol for value in scalars for symbol in symbols_of(value) if symbol in known}
+    compound = {
+        symbol: sum(not value.is_Symbol for value in known[symbol].payload)
+        for symbol in found
+        if known[symbol].kind == "largest of"
+    }
+    several = [symbol for symbol, count in compound.items() if count]
+    return sorted(several, key=lambda symbol: (-compound[symbol], str(known[symbol].payload)))
 
 
 def consequences(fact: Any) -> list[Any]:

@@ -154,6 +154,8 @@ def entry(node: Node, i: Any, j: Any) -> Any:
         return coefficient * core.data[i * int(core.shape[1]) + j]
     if core.kind in ("zeros", "ones"):
         return coefficient * int(core.kind == "ones")
+    if core.kind == "identity" and isinstance(i, int) and isinstance(j, int):
+        return coefficient * int(i == j)
     if core.kind == "row norms":
         return coefficient * norm(FROBENIUS, rows(core.parts[0], i, i + 1, 1))
     if core.kind == "reciprocal":

@@ -14,6 +14,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import lower_instances
+from verify.arithmetics.norms.atoms import SMALLEST
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound
 from verify.arithmetics.norms.instances import Instances, Steps
 from verify.arithmetics.norms.recording import (
@@ -63,6 +64,7 @@ def certificate_of(
         writer.assumed = kernel.Assumed(
             [writer.value(fact) for fact in facts], [writer.value(frame) for frame in frames]
         )
+        writer.given = len(facts)
         for entry in proof.entries:
             writer.scalar(entry.left), writer.scalar(entry.right)
         writer.stated = True
@@ -195,6 +197,9 @@ class _Replay(Instances):
         if self._leads_on(self._from_below([quantities.number(1)])):  # before what is beside it has no certain sign
             return True
         reached = [g for g in generators(self.value, set(self.outside)) if g not in self.kept]
+        reached.sort(
+            key=lambda g: g[0] != SMALLEST
+        )  # before what it is divided by, of which nothing may be written later
         if not self.aims_at_sums and any(
             self._leads_on(self._stacks_of(g)) for g in reached if set(self._rules_for(g)) <= {"blocks"}
         ):
@@ -316,22 +321,21 @@ def comparison_of(a: Any, b: Any, w: Writer, facts: list[int], depth: int = 4) -
 
 def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterator[list[Any]]:
     yield ["terms"]
+    several = sorted({g for side in (a, b) for g in generators(side) if g[0] == "max"}, key=_by_compounds)
+    apart = bool(several) and _by_compounds(several[0])[0] < 0  # without telling them apart nothing is known of these
+    if apart and depth > 0:
+        yield from _cases(several, a, b, w, facts, depth)
     if size_of(a) + size_of(b) > LARGEST_COMPARED:
+        return
+    minus = quantities.number(-1)
+    if a.terms and b.terms and all(quantities.is_nonnegative(side * minus) for side in (a, b)):  # to compare squares
+        yield from (["turned", reason] for reason in _reasons(b * minus, a * minus, w, facts, depth))
         return
     yield ["squares", ["terms"]]
     yield ["denominators", ["terms"]]
     yield ["squares", ["denominators", ["terms"]]]
     if depth == 0:
         return
-    for g in generators(a):
-        if g[0] == "max" and places.rises(a, g):
-            members = [(w.of_scalar(member), member) for member in sorted(g[1], key=text_of)]
-            cases = [
-                [place, comparison_of(places.replaced(a, g, member), b, w, facts, depth - 1)]
-                for place, member in members
-            ]
-            if all(reason for _, reason in cases):
-                yield ["cases", w.of_generator(g), cases]
     for g in [*generators(b), *generators(a)]:
         if g[0] == "exp":
             yield ["growth", w.of_generator(g), ["terms"]]
@@ -351,12 +355,49 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     gaps: list[tuple[Any, Any]] = [(b - a, lambda why: why), (b * b - a * a, lambda why: ["squares", why])]
     with contextlib.suppress(Refused):
         gaps.append((kernel.without_denominators(b - a, w.assumed.facts), lambda why: ["denominators", why]))
-    for most in (1, 2) if facts else ():  # assumptions in one product
-        products = [list(chosen) for chosen in itertools.combinations_with_replacement(range(len(facts)), most)]
-        values = [(chosen, multiplied(*(w.value(facts[k]) for k in chosen))) for chosen in products]
-        for gap, reason in gaps:
-            if (used := _subtracted(gap, w, values, DEPTH, [ATTEMPTS])) is not None:
-                yield reason(["facts", used, ["terms"]])
+        gaps.append(
+            (
+                kernel.without_denominators(b * b - a * a, w.assumed.facts),
+                lambda why: ["squares", ["denominators", why]],
+            )
+        )
+    every = range(len(facts))
+    yield from _by_facts(gaps, every[w.given :], 1, w, facts)  # those of a case first
+    if not apart:
+        yield from _by_facts(gaps, every, 1, w, facts)
+        yield from _cases(several, a, b, w, facts, depth)
+        yield from _by_facts(gaps, every, 2, w, facts)
+
+
+def _by_facts(gaps: Any, used: Any, most: int, w: Writer, facts: list[int]) -> Iterator[list[Any]]:
+    """Multiples of assumptions, or of products of two, taken off what the right side is above the left one."""
+    products = [list(chosen) for chosen in itertools.combinations_with_replacement(used, most)]
+    values = [(chosen, multiplied(*(w.value(facts[k]) for k in chosen))) for chosen in products]
+    for gap, reason in gaps if products else ():
+        if (taken := _subtracted(gap, w, values, DEPTH, [ATTEMPTS])) is not None:
+            yield reason(["facts", taken, ["terms"]])
+
+
+def _cases(several: list[Any], a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterator[list[Any]]:
+    """Both sides with each of several numbers in the place of their largest."""
+    for g in several[:1]:
+        members = {w.of_scalar(member): member for member in sorted(g[1], key=text_of)}
+        cases, before = [], w.assumed
+        try:
+            for place, member in members.items():
+                known = [*facts, *(w.difference(place, other) for other in members)]
+                w.assumed = kernel.Assumed([w.value(fact) for fact in known], before.frames)
+                sides = (places.replaced(side, g, member) for side in (a, b))
+                cases.append([place, comparison_of(*sides, w, known, depth - 1)])
+                if cases[-1][1] is None:
+                    return
+        finally:
+            w.assumed = before
+        yield ["cases", w.of_generator(g), cases]
+
+
+def _by_compounds(g: Any) -> tuple[int, str]:
+    return -sum(size_of(member) > 1 or any(len(m) > 1 for m in member.terms) for member in g[1]), text_of(g)
 
 
 def _ranges(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
@@ -424,8 +465,12 @@ def _subtracted(gap: Any, w: Writer, facts: Any, depth: int, attempts: list[int]
             if factor is None or not quantities.is_nonnegative(factor):
                 continue
             rest = gap - factor * fact
-            options.append((sum(e < 0 for e in rest.terms.values()), len(options), chosen, factor, rest))
-    for *_, chosen, factor, rest in sorted(options, key=lambda option: option[:2])[:3]:
+            left = (
+                sum(e < 0 for e in rest.terms.values()),
+                sum(map(len, rest.terms)),
+            )  # what is left to outweigh, plain first
+            options.append((*left, len(options), chosen, factor, rest))
+    for *_, chosen, factor, rest in sorted(options, key=lambda option: option[:3])[:3]:
         used = _subtracted(rest, w, facts, depth - 1, attempts)
         if used is not None:
             return [[chosen[0] if len(chosen) == 1 else chosen, w.of_scalar(factor)], *used]

@@ -13,7 +13,7 @@ import sympy
 
 from verify.arithmetics.conditions import Condition, recording_conditions
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.assumed import consequences, follows
+from verify.arithmetics.norms.assumed import consequences, follows, follows_in_cases, largest_in
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm, sum_over
 from verify.arithmetics.norms.bounded import Bounded, is_scalar
 from verify.arithmetics.norms.bounded_forms import entries_of
@@ -250,6 +250,7 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> EntryBou
     by_blocks, of_blocks = _by_blocks(right)
     aims += [(by_blocks, False, of_blocks, none)] if by_blocks != right else []
     aims += [(right, False, (), divisors)] if (divisors := _largest_in_denominators(start)) else []
+    aims += [(right, False, (), members)] if (members := _members_of_largest(right)) else []
     for target, through, after, beside in aims:
         known = world().atoms
         targets = frozenset(symbol for symbol in target.free_symbols if symbol in known) | beside
@@ -262,7 +263,8 @@ def _derived(start: Any, left: Any, right: Any, index: Index | None) -> EntryBou
             if (item.bound, target) in tried:
                 continue
             tried.add((item.bound, target))
-            used = follows(item.bound, target, world().facts)
+            in_cases = beside and beside == members
+            used = (follows_in_cases if in_cases else follows)(item.bound, target, world().facts)
             if used is not None:
                 world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used}
                 return EntryBound(left, right, index, item.bound, (*before, *item.steps, *after), True)
@@ -295,6 +297,13 @@ def _largest_in_denominators(value: Any) -> frozenset[Any]:
     powers = [power for power in value.atoms(sympy.Pow) if is_positive(-power.exp)]
     found = {symbol for power in powers for symbol in power.base.free_symbols & world().atoms.keys()}
     return frozenset(symbol for symbol in found if world().atoms[symbol].kind == "largest over")
+
+
+def _members_of_largest(value: Any) -> frozenset[Any]:
+    """The quantities that compound numbers consist of whose largest a scalar contains, as of movements over what bounds them."""
+    known = world().atoms
+    members = [item for symbol in largest_in(value) for item in known[symbol].payload if not item.is_Symbol]
+    return frozenset(symbol for item in members for symbol in item.free_symbols if symbol in known)
 
 
 def _by_blocks(value: Any) -> tuple[Any, tuple[Step, ...]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms.assumed import assumed_bounds, follows
+from verify.arithmetics.norms.assumed import assumed_bounds, follows, follows_in_cases, largest_in
 from verify.arithmetics.norms.atoms import SMALLEST, SPECTRAL, norm
 from verify.arithmetics.norms.derivation_search import Step, search_for
 from verify.arithmetics.norms.monotone import direction
@@ -49,11 +49,16 @@ def derived_from_below(left: Any, right: Any, reversed_steps: Iterable[Step]) ->
     """
     search = _Search(right, tuple(reversed_steps))
     start = sympy.sympify(left)
+    search.smallest = frozenset(
+        symbol for symbol in symbols_of(start) if symbol in world().atoms and has_smallest(symbol)
+    )
     for value, steps in (*search.above(start, True), *search.above(sympy.expand(start), True)):
         if not search.is_reached(value):
             continue
         facts = search.facts(value)
         used = _is_at_most(value, right, tuple(facts))
+        if used is None and largest_in(value, right):
+            used = _in_cases(value, right, tuple(facts))
         if used is not None:
             world().used.update(search.named(facts, used))
             steps = (*steps, *(step for fact in used if (step := facts[fact]) is not None))
@@ -70,8 +75,14 @@ class _Search:
         self.denominators = _denominators(right)
         self.targets = frozenset(symbol for symbol in symbols_of(right) if symbol in known)
         assumed = frozenset().union(*map(symbols_of, world().facts))
-        self.allowed = self.targets | (assumed & known.keys())
+        inside = frozenset().union(
+            *(symbols_of(value) for symbol in largest_in(right) for value in known[symbol].payload)
+        )
+        self.allowed = self.targets | ((assumed | inside) & known.keys())
         self.lower: dict[Any, list[Moved]] = {}
+        self.smallest: frozenset[Any] = (
+            frozenset()
+        )  # smallest singular values on the left, which others may be compared with
         self.search = search_for(self.allowed, False, frozenset(symbols_of(right) - known.keys()))
 
     def facts(self, value: Any) -> dict[Any, Step | None]:
@@ -135,7 +146,7 @@ class _Search:
     def _below(self, symbol: Any) -> list[Moved]:
         """What a quantity is at least, and the steps that say so."""
         if symbol not in self.lower:
-            world().targets = self.targets
+            world().targets = self.targets | self.smallest
             found: dict[Any, tuple[Step, ...]] = {}
             for name, bound in lower_candidates(symbol):
                 for negated, steps in self.above(-bound) if symbols_of(bound) else [(-bound, ())]:
@@ -204,6 +215,12 @@ def _is_at_most(left: Any, right: Any, facts: tuple[Any, ...]) -> tuple[Any, ...
     whole = [_with_collected_roots(sympy.expand(side)) for side in (ours * beneath, theirs * below)]
     rest = follows(whole[0], whole[1], facts)
     return tuple(dict.fromkeys([*found, *rest])) if rest is not None else None
+
+
+def _in_cases(left: Any, right: Any, facts: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The facts from which left <= right is certain case by case; as -right <= -left where both are below 0, to compare squares."""
+    used = follows_in_cases(left, right, facts, _is_at_most)
+    return follows_in_cases(-right, -left, facts, _is_at_most) if used is None else used
 
 
 def _fraction(value: Any) -> tuple[Any, Any]:

@@ -17,8 +17,12 @@ from verify.kernel import bounds as kernel
 from verify.kernel import quantities
 from verify.kernel.refusal import Refused
 
-#: The rules from below of which the checker has one of the same name.
-RULES = ("smallest singular value of a sum", "smallest singular value of a product")
+#: The rules from below of which the checker has one, and its name there.
+RULES = {
+    "smallest singular value of a sum": "smallest singular value of a sum",
+    "smallest singular value of a product": "smallest singular value of a product",
+    "smallest singular value of blocks side by side": "smallest singular value of blocks",
+}
 
 
 def lower_steps(w: Writer, value: Any, g: Any, step: Any) -> Iterator[list[tuple[Any, ...]]]:
@@ -27,7 +31,7 @@ def lower_steps(w: Writer, value: Any, g: Any, step: Any) -> Iterator[list[tuple
     if atom is None or atom.kind != SMALLEST:
         return
     for arguments in _arguments(w, atom.payload[0], step):
-        name = step.rule
+        name = RULES[step.rule]
         values = [w.value(place) for place in arguments]
         shown = [_order(w, M.columns, M.rows) for M in values] if name != "smallest singular value of a sum" else []
         if None in shown:
@@ -96,6 +100,8 @@ def _arguments(w: Writer, node: Node, step: Any) -> Iterator[list[int]]:
         for part in parts:
             if (w.value(part).rows, w.value(part).columns) == (w.value(whole).rows, w.value(whole).columns):
                 yield [part, w.add("sum", w.scalar(1), whole, w.scalar(-1), part)]
+    if step.rule == "smallest singular value of blocks side by side":
+        yield [w.node(part) for part in node.parts]
     if step.rule == "smallest singular value of a product":
         for k in range(1, len(node.parts)):
             A, B = (w.node(nodes.product(side)) for side in (node.parts[:k], node.parts[k:]))

@@ -43,6 +43,7 @@ class Writer:
         self.tried = 0
         self.stated = False
         self.assumed = kernel.Assumed([], [])
+        self.given = 0  # how many facts the claim assumes; those of a case follow
         self.reader = kernel.Reader([], self.scalars, self.inputs)
         self.reader.sizes = self.sizes
         self._of_nodes: dict[int, int] = {}
@@ -275,6 +276,10 @@ class Writer:
         if kind == "abs":
             return self.add(kind, self.of_generator(data[0]))
         return self.add(kind, *map(self.place_of, data))
+
+    def difference(self, one: int, other: int) -> int:
+        """The place of one scalar less another."""
+        return self.add("+", one, self.add("*", self.add("q", -1, 1), other))
 
     def in_a_scalar(self, g: Any) -> int:
         """A scalar in which a generator stands."""

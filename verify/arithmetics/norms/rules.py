@@ -69,7 +69,8 @@ def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
         yield "orthonormal", sympy.Integer(1)
     yield from RULES.get(node.kind, no_candidates)(kind, node)
     yield from entries.by_all_entries(kind, node)
-    if node.kind != "sum" or node.shape == (1, 1) or any(part.kind in NONLINEAR for part in node.parts):
+    is_aim = kind == SPECTRAL and node.kind == "sum" and norm(FROBENIUS, node) in world().targets
+    if node.kind != "sum" or node.shape == (1, 1) or is_aim or any(part.kind in NONLINEAR for part in node.parts):
         yield from _by_another_norm(kind, node)
 
 

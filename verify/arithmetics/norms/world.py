@@ -10,6 +10,7 @@ from typing import Any, Literal
 import sympy
 
 from verify.arithmetics.formal import derived
+from verify.vocabulary.contexts import assigned
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 Size = Any
@@ -189,14 +190,9 @@ def world() -> World:
     return found
 
 
-@contextlib.contextmanager
-def resumed(known: World) -> Iterator[World]:
+def resumed(known: World) -> contextlib.AbstractContextManager[World]:
     """A world again as the current one, where nodes are made after its derivation."""
-    token = derived.set(known)
-    try:
-        yield known
-    finally:
-        derived.reset(token)
+    return assigned(derived, known)
 
 
 @contextlib.contextmanager

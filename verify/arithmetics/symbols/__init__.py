@@ -5,6 +5,7 @@ are symbols.  Importing this package teaches the primitives of `verify.matrix` t
 """
 
 from verify.arithmetics.symbols import (
+    exponential_sums,
     indexed_forms,
     iteration_forms,
     jacobians,
@@ -13,7 +14,7 @@ from verify.arithmetics.symbols import (
     positions,
     product_rules,
     ragged,
-    softmax_rules,
+    recurrences,
 )
 from verify.arithmetics.symbols.indexed import Indexed, named
 from verify.arithmetics.symbols.summation import SummationIndex
@@ -21,6 +22,7 @@ from verify.arithmetics.symbols.summation import SummationIndex
 __all__ = [
     "Indexed",
     "SummationIndex",
+    "exponential_sums",
     "indexed_forms",
     "iteration_forms",
     "jacobians",
@@ -30,5 +32,5 @@ __all__ = [
     "positions",
     "product_rules",
     "ragged",
-    "softmax_rules",
+    "recurrences",
 ]

@@ -6,9 +6,10 @@ import contextlib
 import contextvars
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from verify.arithmetics.symbols.heads import Size
+from verify.vocabulary.contexts import assigned
 
 #: The sizes whose product is the number of entries, and those over which a formula runs in a loop.
 Extent = tuple[tuple[Size, ...], tuple[Size, ...]]
@@ -16,15 +17,9 @@ Extent = tuple[tuple[Size, ...], tuple[Size, ...]]
 _noted: contextvars.ContextVar[Counter[Extent] | None] = contextvars.ContextVar("extents", default=None)
 
 
-@contextlib.contextmanager
-def recording_extents() -> Iterator[Counter[Extent]]:
+def recording_extents() -> contextlib.AbstractContextManager[Counter[Extent]]:
     """Collect the extents of all matrices that are made inside the block, with how often each is."""
-    found: Counter[Extent] = Counter()
-    token = _noted.set(found)
-    try:
-        yield found
-    finally:
-        _noted.reset(token)
+    return assigned(_noted, Counter())
 
 
 def note_extent(slots: Sequence[Size], loops: Sequence[Size]) -> None:

@@ -98,6 +98,15 @@ def unit(size: Size, position: int) -> Head:
     return head("unit", f"e_{position}", (size,), parameter=position)
 
 
+#: The kind of the vector that is 1 at one step and 0 at the others: whatever is read at the step is a product with it.
+AT_STEP = "at step"
+
+
+def at_step(size: Size) -> Head:
+    """The unit vector of the step at which a map is taken, one of `size`; it has one name, as only one is looked at."""
+    return head(AT_STEP, AT_STEP, (size,))
+
+
 def generated_group(generators: Sequence[Symmetry], slots: int) -> list[Symmetry]:
     """All products of some signed permutations of `slots` slots."""
     group = {(tuple(range(slots)), 1)}

@@ -64,6 +64,10 @@ def _written(claim: str, proof: Proof, splits: dict[Any, Any]) -> dict[str, Any]
         bound, at = recorder.indices(left.slots, ("part", number))
         parts.append({"indices": bound, "left": recorder.of(left, at), "right": recorder.of(right, at), "uses": []})
     by_induction = recorder.inductions.of(SYMMETRIC in proof.rules)
+    if proof.induction is not None:
+        if by_induction:
+            raise NotRecorded("inductions of two kinds")
+        by_induction = recorder.inductions.over_steps(proof.induction)
     return {
         "format": 1,
         "kind": "identity",

@@ -19,10 +19,10 @@ from verify.arithmetics.formal import Formal
 from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.extents import note_extent
 from verify.arithmetics.symbols.function_heads import power
-from verify.arithmetics.symbols.heads import Size, delta, grouping, selection, tensor, unit
+from verify.arithmetics.symbols.heads import Size, at_step, delta, grouping, selection, tensor, unit
 from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
 from verify.arithmetics.symbols.sizes import divides, plain, size_of
-from verify.arithmetics.symbols.summation import SummationIndex, is_next
+from verify.arithmetics.symbols.summation import StepNumber, SummationIndex, is_next
 from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, constant, contract, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -337,6 +337,11 @@ class Indexed(Formal):
                 continue
             if not group and isinstance(item, slice) and item.start in (None, 0) and item.stop == 1:
                 axes.append(0)
+                continue
+            if isinstance(item, StepNumber):
+                if len(group) != 1 or self.value.slots[group[0]] != item.size:
+                    raise InputError("step", f"one of {self.dims[axis - 1]}", f"one of {item.size}")
+                extra.append((single(at_step(item.size), (0,), (item.size,)), [group[0]]))
                 continue
             chosen = _selection(item, self.value.slots[group[0]]) if len(group) == 1 else None
             if chosen is not None:

@@ -11,10 +11,13 @@ from verify.arithmetics.formula_latex import abbreviated, name_latex
 from verify.arithmetics.symbols.difference import parts_of
 from verify.arithmetics.symbols.heads import Head
 from verify.arithmetics.symbols.matrix_exponential import legs_of
+from verify.arithmetics.symbols.recurrences import STEPPED
 from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Sum
 
 _OPEN, _SUMMED = "abcdefgh", "ijklmnopqrstuvwxyz"
+#: A start of more characters than this is not written out in full.
+LONGEST_START = 200
 
 
 def sum_latex(value: Sum) -> str:
@@ -109,6 +112,9 @@ def _head_latex(made: Head, indices: list[str]) -> str:
         return rf"[{indices[1]} \le {indices[0]} + ({sympy.latex(made.parameter)})]"
     if made.kind == "tensor":
         return f"[{name_latex(made.name)}]{below}"
+    if made.kind == STEPPED:
+        start = _sum_within(made.parameter.sums[0][made.parameter.own], LONGEST_START)
+        return rf"[({start})^{{\langle {sympy.latex(made.parameter.count)}\rangle}}]{below}"
     assert made.inner is not None
     if made.kind == "dexpm":
         first, second = (rf"\operatorname{{expm}}({sum_latex(leg.matrix)})" for leg in legs_of(made))

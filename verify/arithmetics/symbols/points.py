@@ -10,9 +10,10 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.symbols.canonical import Key
-from verify.arithmetics.symbols.heads import Head, Size
+from verify.arithmetics.symbols.heads import AT_STEP, Head, Size
 from verify.arithmetics.symbols.iterates import GENERIC, ITERATE, ITERATE_SLOPE, slope_in_floats
 from verify.arithmetics.symbols.matrix_exponential import LEGGED, legs_of
+from verify.arithmetics.symbols.recurrences import STEPPED, state_name
 from verify.arithmetics.symbols.sums import Sum
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -125,10 +126,12 @@ class NumericPoint:
             return np.eye(shape[0]).reshape(shape)
         if made.kind == "order":
             return np.tri(shape[0], shape[1], int(sympy.sympify(made.parameter).subs(self.scalars)))
-        if made.kind == "tensor":
+        if made.kind in ("tensor", AT_STEP):
             if made.name not in self.arrays:
                 raise InputError("arrays", f"values of {made.name}", str(sorted(self.arrays)))
             return np.asarray(self.arrays[made.name], dtype=np.float64).reshape(shape)
+        if made.kind == STEPPED:
+            return self._stepped(made).reshape(shape)
         assert made.inner is not None
         if made.kind in LEGGED:
             return self._exponential(made)
@@ -157,6 +160,17 @@ class NumericPoint:
             rows = int(np.prod(inner.shape[: made.parameter]))
             return np.linalg.inv(inner.reshape(rows, -1)).reshape(shape)
         raise ArithmeticUnsupported(f"{made.kind} has no float form")
+
+    def _stepped(self, made: Head) -> np.ndarray:
+        """The value of what moves from step to step, with all on which it depends."""
+        starts, images = made.parameter.sums
+        states = [self.values(start) for start in starts]
+        count = self.size(made.parameter.count)
+        for k in range(count):
+            arrays = {state_name(place): state for place, state in enumerate(states)} | {AT_STEP: np.eye(count)[k]}
+            point = NumericPoint(self.scalars, self.arrays | arrays)
+            states = [point.values(image) for image in images]
+        return states[made.parameter.own]
 
     def _exponential(self, made: Head) -> np.ndarray:
         """exp(M), and as corners of exp [[M, E], [0, N]] the mean exponential and the Frechet derivative."""

@@ -5,17 +5,19 @@ docs/certificates.md has the language.  A sum that is used more than once become
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
 
-from verify.arithmetics.symbols.heads import Head, Size
+from verify.arithmetics.symbols.heads import AT_STEP, Head, Size
 from verify.arithmetics.symbols.iterates import COMMUTED, ITERATE
 from verify.arithmetics.symbols.recorded_iterates import Inductions, Iterates
 from verify.arithmetics.symbols.recorded_positions import ORDER, of_positions
+from verify.arithmetics.symbols.recurrences import STEPPED
 from verify.arithmetics.symbols.scalars import Scalar, scalar
 from verify.arithmetics.symbols.sums import Sum
 
@@ -59,8 +61,9 @@ class SumRecorder:
         self._defined: dict[Any, str] = {}
         self._named: dict[str, str] = {}
         self._numbers = itertools.count(1)
-        self._iterates = Iterates()
+        self.iterates = Iterates()
         self.inductions = Inductions(self)
+        self._step: str | None = None
 
     # -- declarations --------------------------------------------------------------------------------------------------
 
@@ -125,6 +128,16 @@ class SumRecorder:
             return ["f", "exp", [[[], self.of_expression(value.args[0])]], []]
         raise NotRecorded(f"the scalar {value}")
 
+    @contextlib.contextmanager
+    def one_step(self, count: Size) -> Iterator[str]:
+        """Write down inside the block what is taken at one step, under a new index, which is yielded."""
+        before = self._step
+        (self._step,) = self.index(count)[1]
+        try:
+            yield self._step
+        finally:
+            self._step = before
+
     # -- sums ----------------------------------------------------------------------------------------------------------
 
     def note(self, sums: Iterable[Sum]) -> None:
@@ -133,13 +146,13 @@ class SumRecorder:
             self._uses[id(value)] += 1
             if self._uses[id(value)] == 1:
                 self._kept[id(value)] = value
-                self._iterates.note(value)
+                self.iterates.note(value)
                 self.note(_operands(value))
 
     def of(self, value: Sum, at: Sequence[At]) -> Expression:
         """A sum at indices with these names."""
         if self._uses[id(value)] > 1 and value.origin is not None and value.origin[0] not in ("single", "constant"):
-            key = (id(value), tuple(map(len, at)))
+            key = (id(value), tuple(map(len, at)), self._step is not None)
             if key not in self._defined:
                 sizes = [[self._sizes_of[name] for name in names] for names in at]
                 self._splits.update({((key, k),): tuple(parts) for k, parts in enumerate(sizes)})
@@ -148,10 +161,12 @@ class SumRecorder:
                     more, name = self.index(sympy.Mul(*parts), ((key, k),))
                     bound += more
                     own.append(name)
-                made = self._built(value, own)
+                with self.one_step(self._sizes_of[self._step]) if self._step else contextlib.nullcontext() as step:
+                    made = self._built(value, own)
+                bound += [[step, self.size(self._sizes_of[step])]] if step else []
                 self._defined[key] = f"D{len(self._defined) + 1}"
                 self.definitions.append([self._defined[key], bound, made])
-            return ["t", self._defined[key], _flat(at)]
+            return ["t", self._defined[key], [*_flat(at), *([self._step] if self._step else [])]]
         return self._built(value, at)
 
     def _built(self, value: Sum, at: Sequence[At]) -> Expression:
@@ -209,11 +224,11 @@ class SumRecorder:
 
     def _iterate(self, start: Sum, iteration: Any, at: Sequence[At]) -> Expression:
         """An iterate as the input that is its value, and next to it the slope, another input, times the change of the start."""
-        point = self._iterates.point_of(start)
+        point = self.iterates.point_of(start)
         if point is None:
             raise NotRecorded("an iterate whose start varies in more than one way")
         sizes = iteration.sizes(start)
-        value, slope = self._iterates.names(point, iteration)
+        value, slope = self.iterates.names(point, iteration)
         self.inputs.setdefault(value, {"sizes": [self.size(size) for size in sizes]})
         found = ["t", value, _whole(at)]
         if point is start:
@@ -226,11 +241,11 @@ class SumRecorder:
 
     def _commuted(self, start: Sum, iteration: Any, rest: Sum, factor: Sum, at: Sequence[At]) -> Expression:
         """An iterate of a product, by its own name; that it is another iterate times a matrix is left to an induction."""
-        if self._iterates.point_of(start) is not start:
+        if self.iterates.point_of(start) is not start:
             raise NotRecorded("induction over the steps of an iterate that varies")
         assert rest.origin is not None
         self._iterate(rest.origin[1], iteration, at)
-        other, _ = self._iterates.names(rest.origin[1], iteration)
+        other, _ = self.iterates.names(rest.origin[1], iteration)
         found = self._iterate(start, iteration, at)
         self.inductions.note_commuted(found[1], other, factor)
         return found
@@ -283,6 +298,12 @@ class SumRecorder:
             return ["unit", int(head.parameter), _whole(at)[0]]
         if head.kind == "tensor":
             return ["t", self.tensor(head), _whole(at)]
+        if head.kind == STEPPED:
+            name = self.inductions.name_of(head)
+            self.inputs.setdefault(name, {"sizes": [self.size(size) for size in head.sizes]})
+            return ["t", name, _whole(at)]
+        if head.kind == AT_STEP and self._step is not None:
+            return ["delta", *_whole(at), self._step]
         if head.kind in ("grouping", "selection", ORDER):
             return ["t", self.structure(head), _whole(at)]
         raise NotRecorded(WITHOUT_FORM.get(head.kind, f"{head.kind} outside of a call"))

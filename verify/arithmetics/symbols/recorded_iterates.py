@@ -9,12 +9,15 @@ induction, the certificate also says what B is an iterate of, and which invarian
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from verify.arithmetics.symbols.calculus import rebuilt, substituted
 from verify.arithmetics.symbols.heads import Head, Size, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import Iteration
+from verify.arithmetics.symbols.recurrences import STEPPED
+from verify.arithmetics.symbols.step_induction import BY_STEPS, StepInduction, start_of
 from verify.arithmetics.symbols.sums import Sum, keeping_origins, single
 
 
@@ -57,6 +60,11 @@ class Iterates:
 class Recorder(Protocol):
     """What writes sums down."""
 
+    inputs: dict[str, dict[str, Any]]
+    iterates: Iterates
+
+    def size(self, size: Size) -> str: ...
+    def one_step(self, count: Size) -> AbstractContextManager[str]: ...
     def tensor(self, head: Head) -> str: ...
     def index(self, size: Size, place: Any = None) -> tuple[list[list[str]], tuple[str, ...]]: ...
     def indices(self, sizes: Iterable[Size], place: Any = None) -> tuple[list[list[str]], list[tuple[str, ...]]]: ...
@@ -71,6 +79,14 @@ class Inductions:
         self._recorder = recorder
         self._declared: dict[str, tuple[Sum, Iteration]] = {}
         self._commuted: dict[str, tuple[str, Sum]] = {}
+        self._stepped: dict[Head, str] = {}
+
+    def name_of(self, made: Head) -> str:
+        """The name of the value of an iterate that takes part in an induction over steps."""
+        if made.kind == STEPPED:
+            return self._stepped.setdefault(made, f"recurrence({len(self._stepped) + 1})")
+        assert made.inner is not None
+        return self._recorder.iterates.names(made.inner, made.parameter)[0]
 
     def note(self, value: str, start: Sum, iteration: Iteration) -> None:
         """Note what the input `value` is an iterate of."""
@@ -95,6 +111,38 @@ class Inductions:
             invariant = _invariant([i, j], ["t", variables[value], [a, b]], turned)
             inductions.append({"iterates": [names.index(value), names.index(rest)], "invariants": [invariant]})
         return {"iterates": iterates, "inductions": inductions}
+
+    def over_steps(self, induction: StepInduction) -> dict[str, Any]:
+        """What a certificate says of an induction over steps: the iterates, and the equations as invariants."""
+        recorder = self._recorder
+        iterates = [self._moving(induction, made) for made in induction.iterates]
+        invariants = []
+        for equation in induction.about(lambda made: f"{self.name_of(made)}~"):
+            recorder.note([equation])
+            bound, at = recorder.indices(equation.slots, (BY_STEPS, len(invariants)))
+            invariants.append(_invariant(bound, recorder.of(equation, at), ["q", 0, 1]))
+        item = {"iterates": list(range(len(iterates))), "invariants": invariants}
+        if any("step" in iterate for iterate in iterates):
+            (item["step"],) = recorder.index(induction.count)[1]
+        return {"iterates": iterates, "inductions": [item]}
+
+    def _moving(self, induction: StepInduction, made: Head) -> dict[str, Any]:
+        """An iterate whose map may depend on the step, and on others of the same number of steps."""
+        recorder, name, slots = self._recorder, self.name_of(made), made.sizes
+        recorder.inputs.setdefault(name, {"sizes": [recorder.size(size) for size in slots]})
+        with keeping_origins():
+            start, image = start_of(made), induction.image(made, lambda one: f"{self.name_of(one)}~")
+        recorder.note([start, image])
+        bound, at = recorder.indices(slots, (name, "start"))
+        item = {
+            "value": name, "count": recorder.size(made.parameter.count),
+            "variable": recorder.tensor(tensor(f"{name}~", slots)), "indices": bound, "start": recorder.of(start, at),
+        }  # fmt: skip
+        with recorder.one_step(made.parameter.count) as step:
+            item["image"] = recorder.of(image, at)
+        if made.kind == STEPPED:
+            item["step"] = step
+        return item
 
     def _indices(self, name: str, slots: Sequence[int]) -> tuple[list[list[str]], list[str]]:
         """New indices of the sizes of these slots of an iterate, as what binds them and as their names."""

@@ -31,6 +31,16 @@ class SummationIndex:
         return f"i_{self.number}"
 
 
+class StepNumber:
+    """The number of one step, any of `size`: what `verify.matrix.stepped` hands to a step, to read stacks at."""
+
+    def __init__(self, size: Size) -> None:
+        self.size, self.number = size, next(_variables)
+
+    def __repr__(self) -> str:
+        return f"step of {self.size}"
+
+
 class ShiftedIndex(Formal):
     """i + `offset`, a number or sum of sizes: i + 1 is the end of the slice i:i + 1."""
 

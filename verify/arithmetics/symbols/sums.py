@@ -17,6 +17,7 @@ from typing import Any, ParamSpec
 from verify.arithmetics.symbols.canonical import Factor, Key, canonical
 from verify.arithmetics.symbols.heads import Head, Size, delta
 from verify.arithmetics.symbols.scalars import ONE, ZERO, Scalar, scalar
+from verify.vocabulary.contexts import assigned
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 #: A product being rewritten: its coefficient, its factors, and the indices summed over with their sizes.
@@ -60,15 +61,9 @@ def names_of_rules() -> list[str]:
     return [name for name, _, _ in _rules] + _steps
 
 
-@contextlib.contextmanager
-def recording_rules() -> Iterator[set[str]]:
+def recording_rules() -> contextlib.AbstractContextManager[set[str]]:
     """Collect the names of the rules that are applied inside the block."""
-    used: set[str] = set()
-    token = _used.set(used)
-    try:
-        yield used
-    finally:
-        _used.reset(token)
+    return assigned(_used, set())
 
 
 def note_rule(name: str) -> None:
@@ -97,14 +92,9 @@ def is_rule(name: str) -> bool:
 P = ParamSpec("P")
 
 
-@contextlib.contextmanager
-def keeping_origins() -> Iterator[None]:
+def keeping_origins() -> contextlib.AbstractContextManager[bool]:
     """Let every sum made inside the block remember the call that made it: what is written down is that, not its terms."""
-    token = _keeping.set(True)
-    try:
-        yield
-    finally:
-        _keeping.reset(token)
+    return assigned(_keeping, True)
 
 
 def as_built(kind: str) -> Callable[[Callable[P, Sum]], Callable[P, Sum]]:
@@ -115,11 +105,8 @@ def as_built(kind: str) -> Callable[[Callable[P, Sum]], Callable[P, Sum]]:
         def called(*arguments: P.args, **more: P.kwargs) -> Sum:
             if not _keeping.get():
                 return function(*arguments, **more)
-            token = _keeping.set(False)
-            try:
+            with assigned(_keeping, False):
                 found = function(*arguments, **more)
-            finally:
-                _keeping.reset(token)
             found = Sum(found.slots, found.terms)  # it may be one of the arguments
             found.origin = (kind, *arguments, *more.values())
             return found

@@ -11,7 +11,7 @@ import pytest
 
 from verify.arithmetics import kind_of, polynomial_for_expm
 from verify.arithmetics.kinds import Kind
-from verify.arithmetics.polynomials import Field, Quotient, RootsNeeded, entry_name, within
+from verify.arithmetics.rational_functions import Field, Quotient, RootsNeeded, entry_name, within
 from verify.matrix import (
     absolute,
     determinant,

@@ -10,11 +10,11 @@ import contextlib
 import contextvars
 import functools
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 from verify.arithmetics import is_tensor
 from verify.gate.subject_errors import WrongResult
+from verify.vocabulary.contexts import assigned
 
 #: Lengths of leading axes, over and over: unequal ones, so that exchanged axes show, and one entry alone.
 LENGTHS = ((2, 3), (3, 1), (1, 2), (1, 1))
@@ -24,14 +24,9 @@ MULTIPLES = (-0.5, 0.75, -0.25, 0.625, 0.375)
 _number: contextvars.ContextVar[int] = contextvars.ContextVar("place", default=0)
 
 
-@contextlib.contextmanager
-def place(number: int) -> Iterator[None]:
+def place(number: int) -> contextlib.AbstractContextManager[int]:
     """Let operands stand at the place `number`, modulo the number of places, inside the block."""
-    token = _number.set(number)
-    try:
-        yield
-    finally:
-        _number.reset(token)
+    return assigned(_number, number)
 
 
 @functools.cache

@@ -22,7 +22,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -31,6 +31,7 @@ import flint
 import numpy as np
 
 from verify.arithmetics.spectra import Spectra
+from verify.vocabulary.contexts import assigned
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: Exponents of the factors of a denominator, by their number in the field.
@@ -557,14 +558,9 @@ def entry_name(name: str, index: tuple[int, ...]) -> str:
 _active: contextvars.ContextVar[Field | None] = contextvars.ContextVar("field", default=None)
 
 
-@contextlib.contextmanager
-def within(field: Field) -> Iterator[Field]:
+def within(field: Field) -> contextlib.AbstractContextManager[Field]:
     """Inside the block, exact scalars that meet members of `field` become members of it."""
-    token = _active.set(field)
-    try:
-        yield field
-    finally:
-        _active.reset(token)
+    return assigned(_active, field)
 
 
 def active_field() -> Field:
