@@ -56,7 +56,13 @@ SIZES = {name: sympy.Symbol(name, positive=True, integer=True) for name in ("n",
 SHAPES = {"X": "nd", "Y": "nd", "W": "dk", "G": "dd", "H": "dd", "T": "nn", "t": "1n", "Z": "nd"}
 
 
-def _skew_inverse(G: Any) -> Any:
+def newton_schulz(M: Any) -> Any:
+    """M (3 I - M^T M) / 2, by which singular values stay bounded."""
+    return M @ (3 * eye(M.shape[1]) - M.T @ M) * rational(1, 2)
+
+
+def skew_inverse(G: Any) -> Any:
+    """(I + S)^-1 for the skew matrix S = G - G^T."""
     return inverse(eye(G.shape[0]) + G - G.T)
 
 
@@ -113,8 +119,8 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "steps": lambda X: step(X * exp(X)) * step(-3 * X) + step(X * X),
     "inverse": lambda G, H: inverse(G @ G.T + eye(G.shape[0])) @ (G @ G.T) @ H,
     "inverse of a transpose": lambda G: inverse(G.T) @ G.T @ inverse(G) @ G @ inverse(2 * G),
-    "inverse of a skew shift": lambda G, H: _skew_inverse(G) @ _skew_inverse(G).T @ H,
-    "Cayley transform": lambda G, H: (eye(G.shape[0]) - G + G.T) @ _skew_inverse(G) @ H,
+    "inverse of a skew shift": lambda G, H: skew_inverse(G) @ skew_inverse(G).T @ H,
+    "Cayley transform": lambda G, H: (eye(G.shape[0]) - G + G.T) @ skew_inverse(G) @ H,
     "matrix exponential": lambda G: expm(G.T).T @ expm(-G) @ G + expm(0 * G) + expm(G),
     "exponential of a skew matrix": lambda G, H: expm(G - G.T) @ expm(G - G.T).T @ H + expm(G - G.T),
     "push-through": lambda X, G: expm(X @ G @ X.T) @ X @ G + X @ expm(G @ X.T @ X),

@@ -15,6 +15,7 @@ from verify.gate.checking import gate
 from verify.gate.findings import BROKEN, DEFINITION, FIRST, SATISFIED
 from verify.gate.measure import ComparedSides
 from verify.gate.reach import claims_by_subject, reached_subjects
+from verify.gate.rounding import reference
 from verify.gate.standing import Standing
 from verify.inputs.generators import systematic
 from verify.vocabulary.registry import load
@@ -122,3 +123,41 @@ def test_a_side_is_not_kept_from_a_time_when_the_definition_stood_in_its_place()
     with replaced(standing.name, standing):
         wrong = measure._side(claim, sides, calling, raw, arrays, settings)
     assert standing.calls > 0 and not bool((wrong == right).all())
+
+
+def test_a_kink_is_looked_for_once_for_what_is_asked() -> None:
+    evaluated: list[float] = []
+
+    def slope(arguments: Any) -> dict[str, torch.Tensor]:
+        evaluated.append(float(arguments["x"]))
+        return {"d": (arguments["x"] > 0).double() + 1}
+
+    found = reference(slope, {"x": torch.tensor([1.0], dtype=torch.float64)})
+    assert found is not None and not found.jumps(slope, "float64", "d", ("first",))
+    before = len(evaluated)
+    assert not found.jumps(slope, "float64", "d", ("first",)) and len(evaluated) == before
+
+    def at_a_kink(arguments: Any) -> dict[str, torch.Tensor]:
+        return slope({"x": arguments["x"] - 1})
+
+    assert found.jumps(at_a_kink, "float64", "d", ("second",)) and found.jumps(at_a_kink, "float64", "d")
+    assert not found.jumps(slope, "float32", "d", ("first",)) and len(evaluated) > before
+
+
+def test_causes_are_those_of_each_layer_where_they_follow_each_other() -> None:
+    """The derivatives of the definition are found once, those by each argument and of each subject apart."""
+
+    def queries_cut(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
+        return plain(X, W_Q.detach(), W_K, W_V)
+
+    def weights_cut(X: Any, W_Q: Any, W_K: Any) -> Any:
+        return torch.softmax(X @ W_Q.detach() @ (X @ W_K).T / W_Q.shape[1] ** 0.5, -1)
+
+    layers = (
+        ("hessian.attention", keys_cut, "W_K"), ("hessian.attention", queries_cut, "W_Q"),
+        ("hessian.attention_matrix", weights_cut, "W_Q"), ("hessian.attention", keys_cut, "W_K"),
+    )  # fmt: skip
+    for subject, layer, name in layers:
+        made = gate(subject, layer, dtypes=["float64"])
+        (cause,) = made.causes_of(made.run(FIRST, "float64", shrinking=False))
+        assert cause.startswith(f"its values are right, its derivative by {name} is cut"), cause

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.symbolic_cases import SIZES
+from tests.symbolic_cases import SIZES, skew_inverse
 from verify.arithmetics.symbols import named
 from verify.arithmetics.symbols.difference import Proof, prove
 from verify.arithmetics.symbols.identity_certificates import NotRecorded, certificate_of
@@ -29,13 +29,9 @@ def attempt(left: Side, right: Side) -> Proof:
     return prove(side(left), side(right), _operands)
 
 
-def of_skew(G: Any) -> Any:
-    return inverse(eye(G.shape[0]) + G - G.T)
-
-
 RIGHT: dict[str, tuple[Side, Side, str]] = {
-    "P P^T": (lambda G: 2 * of_skew(G) @ of_skew(G).T, lambda G: of_skew(G) + of_skew(G).T, "inverse"),
-    "P^T P": (lambda G: 2 * of_skew(G).T @ of_skew(G), lambda G: of_skew(G) + of_skew(G).T, "inverse"),
+    "P P^T": (lambda G: 2 * skew_inverse(G) @ skew_inverse(G).T, lambda G: skew_inverse(G) + skew_inverse(G).T, "inverse"),
+    "P^T P": (lambda G: 2 * skew_inverse(G).T @ skew_inverse(G), lambda G: skew_inverse(G) + skew_inverse(G).T, "inverse"),
     "1 / (x y)": (
         lambda u, w: 1 / (total(exp(u)) * total(exp(w))), lambda u, w: 1 / total(exp(u)) / total(exp(w)), "power",
     ),
@@ -47,10 +43,10 @@ WRONG: dict[str, tuple[Side, Side]] = {
         lambda G: inverse(eye(G.shape[0]) + G) + inverse(eye(G.shape[0]) + G).T,
     ),
     "a matrix between": (
-        lambda G, v: 2 * of_skew(G) @ diag(v) @ of_skew(G).T,
-        lambda G, v: of_skew(G) @ diag(v) + diag(v) @ of_skew(G).T,
+        lambda G, v: 2 * skew_inverse(G) @ diag(v) @ skew_inverse(G).T,
+        lambda G, v: skew_inverse(G) @ diag(v) + diag(v) @ skew_inverse(G).T,
     ),
-    "not transposed": (lambda G: 2 * of_skew(G) @ of_skew(G), lambda G: of_skew(G) + of_skew(G).T),
+    "not transposed": (lambda G: 2 * skew_inverse(G) @ skew_inverse(G), lambda G: skew_inverse(G) + skew_inverse(G).T),
     "one sum": (lambda u, w: 1 / total(exp(u) * exp(w)), lambda u, w: 1 / total(exp(u)) / total(exp(w))),
     "a sum of sums": (
         lambda u, w: 1 / (total(exp(u)) + total(exp(w))), lambda u, w: 1 / total(exp(u)) + 1 / total(exp(w)),

@@ -784,3 +784,28 @@ def test_the_example_of_the_documentation(tmp_path: Path, capsys: pytest.Capture
     path.write_text(json.dumps(made) + "\n")
     assert main([str(path)]) == 1
     assert "example: part 0: 2 terms are left" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"claim": "true", %s, "claim": "false"}', "stands twice"),
+        ('{"claim": NaN, %s}', "is no number"),
+        ('{"claim": Infinity, %s}', "is no number"),
+        ("[" * 100_000, "no JSON"),
+        ('{"claim": "cut", %s', "no JSON"),
+    ],
+)
+def test_a_line_that_reads_in_two_ways_or_in_none_is_refused(
+    line: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A person reads the first of two values, and the checker would see the last."""
+    whole = json.dumps(certificate(t("a"), t("a")))
+    rest = whole[1:-1].replace('"claim"', '"no claim"') if "%s" in line else ""
+    path = tmp_path / "certificates.jsonl"
+    path.write_text(line.replace("%s", rest) + "\n")
+    assert main([str(path)]) == 1 and why in capsys.readouterr().out
+    problem = accepted(path.read_text()).problem
+    assert problem is not None and why in problem
+    path.write_text(whole + "\n")
+    assert main([str(path)]) == 0 and accepted(whole).problem is None

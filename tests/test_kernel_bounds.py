@@ -263,6 +263,8 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "spectral radius": lambda t: [Y(t)],
         "smallest singular value of a sum": lambda t: [A(t), C(t).times(number(Fraction(1, 8)))],
         "smallest singular value of a product": lambda t: [Y(t), B(t)],
+        "entrywise product": lambda t: [A(t), C(t)],
+        "diagonal of a column": lambda t: ["max", of("v", "n", "1")(t), of("v", "n", "1")(t)],
         "smallest singular value of blocks": lambda t: [Y(t), B(t) @ B(t).T, Y(t)],
         "smallest at most largest singular value": lambda t: [A(t)],
         "smallest eigenvalue of a Gram matrix": lambda t: [A(t)],
@@ -582,6 +584,11 @@ WRONG: dict[str, Wrong] = {
     "blocks of which no order of sizes is shown": lambda t: (
         "smallest singular value of blocks", [t.matrix("Y", "n", "n"), t.matrix("A", "m", "n")],
     ),
+    "a diagonal matrix times a matrix of several columns": lambda t: (
+        "diagonal of a column", ["F", t.matrix("v", "n", "1"), t.matrix("Y", "n", "n")],
+    ),
+    "the diagonal of a row": lambda t: ("diagonal of a column", ["F", t.matrix("t", "1", "n"), t.matrix("v", "n", "1")]),
+    "an entrywise product of other shapes": lambda t: ("entrywise product", [t.matrix("A", "m", "n"), t.matrix("Y", "n", "n")]),
     "no blocks": lambda t: ("smallest singular value of blocks", []),
     "shapes that do not fit": lambda t: ("product", [t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
     "a rule that nobody knows": lambda t: ("sorcery", [t.matrix("A", "m", "n")]),

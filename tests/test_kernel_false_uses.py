@@ -158,6 +158,12 @@ FALSE_USES: dict[str, FalseUse] = {
         ),
         [A(t), C(t)],
     ),
+    "entrywise product": lambda t: (  # of two largest entries
+        t.norm("F", t.add("entrywise", A(t), C(t))), times(t, t.norm("max", A(t)), t.norm("max", C(t))), [A(t), C(t)],
+    ),
+    "diagonal of a column": lambda t: (  # as if v o x were v
+        t.norm("F", t.add("product", t.add("diagonal", v := t.matrix("v", "n", "1")), v)), t.norm("F", v), ["F", v, v],
+    ),
     "smallest at most largest singular value": lambda t: (
         t.norm("2", A(t)), t.add("smallest singular value", A(t)), [A(t)],
     ),

@@ -11,6 +11,7 @@ import pytest
 import sympy
 
 from tests.declared_rules import stated, stated_in
+from tests.symbolic_cases import newton_schulz
 from verify.arithmetics.norms import (
     assumed,
     derivations,
@@ -52,7 +53,6 @@ from verify.matrix import (
     normalize_rows,
     ones,
     parts,
-    rational,
     relu,
     row_norms,
     softmax,
@@ -122,11 +122,6 @@ def arrays(rng: np.random.Generator) -> dict[str, np.ndarray]:
     return found
 
 
-def newton_schulz_step(M: Any) -> Any:
-    """M (3 I - M^T M) / 2."""
-    return M @ (3 * eye(M.shape[1]) - M.T @ M) * rational(1, 2)
-
-
 def expressions() -> list[Any]:
     """Matrices in which every rule has something to do."""
     A, B, C, D, S, v, w, e, Q, unit, small = (
@@ -150,10 +145,11 @@ def expressions() -> list[Any]:
         summed(N, lambda i: relu(X[i])) - summed(N, lambda i: relu(X[i] @ C @ A)), ones(1, m) @ relu(A @ C),
         ones(1, m) @ (relu(A) - relu(B)), A[:1], A[1:], A[:1] - B[:1], A.T - B.T, vec_r(A) - vec_r(B), absolute(A),
         Q @ A @ C @ Q.T, small @ C, softmax(A) @ C - softmax(B) @ D, A @ B.T - B @ A.T,
-        small @ A.T - A @ small.T, C @ (A @ B.T - B @ A.T) @ C.T, iterated(K, newton_schulz_step, small),
-        iterated(K, newton_schulz_step, A / (frobenius_norm(A) + 1)), expm(stacked_with_identity)[:n, n:],
+        small @ A.T - A @ small.T, C @ (A @ B.T - B @ A.T) @ C.T, iterated(K, newton_schulz, small),
+        iterated(K, newton_schulz, A / (frobenius_norm(A) + 1)), expm(stacked_with_identity)[:n, n:],
         normalize_rows(A @ C), normalize_rows(A), parts(concatenate([A, B], axis=0), N, 0)[0], eye(n) - v.T @ v / row_norms(v) ** 2,
-        basis_vector(n, 0), basis_vector(m, 1), *derivatives(), *exponentials(), *products_of_blocks(),
+        basis_vector(n, 0), basis_vector(m, 1), covariance @ w.T, diag(v) @ w.T, other @ A.T @ A,
+        *derivatives(), *exponentials(), *products_of_blocks(),
     ]  # fmt: skip
 
 
@@ -299,8 +295,8 @@ def test_polynomials_that_leave_the_unit_interval_are_told_apart() -> None:
         A = input_matrix("A", m, n)
         for step, start in (
             (lambda M: M @ (2 * eye(n) - M.T @ M), A / (frobenius_norm(A) + 1)),
-            (newton_schulz_step, A),
-            (newton_schulz_step, A / (frobenius_norm(A) - 1)),
+            (newton_schulz, A),
+            (newton_schulz, A / (frobenius_norm(A) - 1)),
         ):
             (symbol,) = norm(SPECTRAL, iterated(K, step, start).node).free_symbols
             assert "iterated polynomial" not in [name for name, _ in candidates(symbol)]

@@ -10,7 +10,7 @@ import pytest
 import sympy
 import torch
 
-from tests.symbolic_cases import disagreement, slope_disagreement
+from tests.symbolic_cases import disagreement, newton_schulz, slope_disagreement
 from verify.arithmetics.symbols import calculus, named
 from verify.arithmetics.symbols.difference import prove
 from verify.arithmetics.symbols.hypothesis_rules import hypothesis_on
@@ -21,14 +21,9 @@ from verify.arithmetics.symbols.scalars import rational_scalar
 from verify.arithmetics.symbols.sums import recording_rules
 from verify.checks.operands import size_symbol
 from verify.kernel import Refused, check_identity
-from verify.matrix import COLUMN, ROW, concatenate, diag, expm, eye, iterated, rational, vec_r
+from verify.matrix import COLUMN, ROW, concatenate, diag, expm, iterated, rational, vec_r
 from verify.oracles import hessian, jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
-
-
-def newton_schulz(M: Any) -> Any:
-    """A step by which singular values stay bounded."""
-    return M @ (3 * eye(M.shape[1]) - M.T @ M) * rational(1, 2)
 
 
 def half(M: Any) -> Any:

@@ -27,7 +27,6 @@ from tests.negative_cases.derivations import (
     minor,
     n,
     names_of,
-    newton_schulz,
     numbers,
     of,
     raises,
@@ -37,6 +36,7 @@ from tests.negative_cases.derivations import (
     third_moment,
     weights,
 )
+from tests.symbolic_cases import newton_schulz
 from verify.arithmetics.norms import input_matrix, nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, mean_exponential
 from verify.arithmetics.norms.bounded import total_of
@@ -162,6 +162,10 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         ),
     ),
     "contraction": (Silent(FROBENIUS, lambda small: small), Silent(SPECTRAL, lambda A: A)),
+    "diagonal of a column": (
+        Unproved(lambda v, u: F(diag(v) @ u.T), lambda v: F(v)),
+        Unproved(lambda v, A: F(diag(v) @ A.T), lambda v, A: maximum(absolute(v)) * N(A)),
+    ),
     "number among the factors": (Silent(FROBENIUS, lambda A, B: A @ B), Silent(LARGEST, lambda e, v: e @ v)),
     # -- smallest singular values
     "smallest singular value of a sum": (

@@ -21,11 +21,9 @@ from verify.matrix import (
     concatenate,
     diag,
     expm,
-    eye,
     frobenius_norm,
     maximum,
     ones,
-    rational,
     softmax,
     spectral_norm,
     without_column,
@@ -129,11 +127,6 @@ def corner(upper: Any, right: Any, lower: Any) -> Any:
     """The upper right block of exp [[upper, right], [0, lower]]."""
     rows = [concatenate([upper, right], axis=1), concatenate([zeros(n, n), lower], axis=1)]
     return expm(concatenate(rows, axis=0))[:n, n:]
-
-
-def newton_schulz(M: Any) -> Any:
-    """M (3 I - M^T M) / 2."""
-    return M @ (3 * eye(M.shape[1]) - M.T @ M) * rational(1, 2)
 
 
 def of(value: Any) -> Any:

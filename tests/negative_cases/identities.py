@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.symbolic_cases import corner
+from tests.symbolic_cases import corner, skew_inverse
 from verify.matrix import (
     COLUMN,
     basis_vector,
@@ -56,10 +56,6 @@ def _first(n: Any, width: Any) -> Any:
 
 def _split(P: Any, first: Any, rest: Any) -> Any:
     return P.reshape(first, rest, P.shape[1])
-
-
-def _skew(G: Any) -> Any:
-    return inverse(eye(G.shape[0]) + G - G.T)
 
 
 #: By the name of the rule.
@@ -142,9 +138,9 @@ MUST_NOT_FIRE: dict[str, tuple[Expression, ...]] = {
         lambda X: X * X * sqrt(1 + X * X),
     ),
     "P P^T = (P + P^T) / 2c for the inverse P of c I + K, K skew": (
-        lambda G: _skew(G) @ _skew(G),
-        lambda G: _skew(G) * _skew(G),
-        lambda G: _skew(G) @ diag(G[:, :1]) @ _skew(G).T,  # the index is used elsewhere
+        lambda G: skew_inverse(G) @ skew_inverse(G),
+        lambda G: skew_inverse(G) * skew_inverse(G),
+        lambda G: skew_inverse(G) @ diag(G[:, :1]) @ skew_inverse(G).T,  # the index is used elsewhere
         lambda G: inverse(eye(G.shape[0]) + G) @ inverse(eye(G.shape[0]) + G).T,
     ),
     "a matrix times its inverse": (

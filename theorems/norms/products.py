@@ -83,6 +83,21 @@ DIAGONAL.mutant("the Euclidean norm twice", "largest(A[:1]) -> frobenius_norm(A[
 DIAGONAL.mutant("the largest twice", "frobenius_norm(A[:1]) -> largest(A[:1])")
 DIAGONAL.mutant("one of ones", "sqrt(A.shape[0] * A.shape[1]) -> 1")
 
+OF_A_COLUMN = Claim(RULES, "norms.diagonal-of-a-column", label="Diagonal matrix times a column",
+    statement=r"\operatorname{diag}(v)\,x = v \circ x\text{ for columns }v\text{ and }x",
+    name="diagonal matrix times a column", relation=Equal(), sizes=("m",), all_sizes=True, exact=True)  # fmt: skip
+
+
+@OF_A_COLUMN.formula
+def entrywise_column(v: Annotated[Any, Shape("m", "1")], x: Annotated[Any, Shape("m", "1")]) -> Any:
+    """v o x, shape (m, 1)."""
+    return hadamard(v, x)
+
+
+OF_A_COLUMN.oracle(lambda v, x: diag(v) @ x)
+OF_A_COLUMN.mutant("x itself", lambda x: x)
+OF_A_COLUMN.mutant("twice v", lambda v, x: hadamard(v * 2, x))
+
 RADIUS = Claim(RULES, "norms.spectral-radius", label="Spectral radius", name="eigenvalues and the spectral norm",
     statement=r"\rho(A) \le \|A\|_2", relation=AtMost(left="the spectral radius", ascent=False), sizes=("n",))  # fmt: skip
 

@@ -14,7 +14,7 @@ from typing import Any
 from verify.arithmetics.symbols.difference import Proof
 from verify.arithmetics.symbols.identity_certificates import NotRecorded, certificate_of, statement_of
 from verify.inputs.witnesses import file_of
-from verify.kernel import Refused, check_identity
+from verify.kernel import Refused, check_identity, read
 from verify.vocabulary.claims import Claim
 
 FILE = "certificates.jsonl.xz"
@@ -81,7 +81,7 @@ def without(claim: Claim, reason: str, before: str | None) -> Certified:
 def accepted(line: str) -> Certified:
     """What the checker says of a line of a file of certificates."""
     try:
-        found = check_identity(json.loads(line))
+        found = check_identity(read(line))
     except Refused as refusal:
         return Certified(line, {"refused": str(refusal)}, f"the checker refuses the certificate: {refusal}")
     details = {

@@ -13,6 +13,7 @@ from verify.arithmetics.norms.derivations import BoundProof
 from verify.arithmetics.norms.recording import NotCertified
 from verify.checks.certified import NONE_KEPT, Certified, stale, without
 from verify.checks.proofs import exception_to
+from verify.kernel import read
 from verify.kernel.bounds import checked, statement
 from verify.kernel.refusal import Refused
 from verify.vocabulary.claims import Claim
@@ -39,12 +40,12 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, 
     except Exception as error:  # what writes certificates is trusted with nothing, nor is a proof by its failure lost
         return without(claim, f"{type(error).__name__} while it was written", before)
     line = fresh if anew or before is None else before
-    written = json.loads(line)
     try:
+        written = read(line)
         found, says = checked(written)
         if before is not None:  # the line that was checked is the kept one, unless it was sought anew
-            of_kept = checked(json.loads(before))[1] if anew else says
-            if of_kept != (says if anew else statement(json.loads(fresh))):
+            of_kept = checked(read(before))[1] if anew else says
+            if of_kept != (says if anew else statement(read(fresh))):
                 return stale(claim, before)
     except Refused as refusal:
         return Certified(line, {"refused": str(refusal)}, f"the checker refuses the certificate: {refusal}")

@@ -296,7 +296,8 @@ class Comparison:
         # a kink that rounding in this precision may step over: there the definition has several derivatives
         if not kinks:
             return gap
-        return None if truth.jumps(lambda at: asked.evaluate(definition, at), dtype, gap.name) else gap
+        of = (definition, asked.order, *asked.moving)
+        return None if truth.jumps(lambda at: asked.evaluate(definition, at), dtype, gap.name, of) else gap
 
     def _describe(self, finding: Finding, prepared: Prepared, gap: Gap, shrinking: bool) -> None:
         """Keep the smallest example found at which the implementation is still wrong."""

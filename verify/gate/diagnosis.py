@@ -6,6 +6,7 @@ arguments exchanged or transposed, the value transposed or scaled, a computation
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +18,8 @@ import numpy as np
 from verify.checks.evaluation import one_of, raw_tensors
 from verify.checks.record import SEPARATION
 from verify.checks.settings import Settings
-from verify.checks.units import BITS, unit_at
+from verify.checks.units import BITS, Unit, unit_at
+from verify.gate.known import found_once
 from verify.gate.measure import ALLOWED, rejected_laws
 from verify.gate.profiles import FAR_BELOW, Profile
 from verify.gate.standing import Standing
@@ -73,7 +75,7 @@ def causes(
             truth = standing.definition(**arguments)
         except Exception:  # the implementation's own message says why
             return []
-        unit = unit_at(claim, [standing.definition], one_of(claim, arrays, 0), BITS[dtype])
+        unit = _unit_of(claim, standing, one_of(claim, arrays, 0), BITS[dtype])
         if unit.usable and unit.value > 0 and _comparable(yours, truth):
             points.append(_Point(arguments, sizes, truth, yours, unit.value))
     if not points:
@@ -85,6 +87,13 @@ def causes(
         return []
     found = [name for name, variant in _candidates(profile, standing) if _explains(variant, points)]
     return found or _scalings(points) or _precision(standing, points, dtype)
+
+
+def _unit_of(claim: Claim, standing: Standing, seed: Mapping[str, Any], bits: int) -> Unit:
+    """One rounding unit of the definition, found once for all implementations."""
+    of = [standing.definition]
+    find = functools.partial(unit_at, claim, of, seed, bits)
+    return found_once(claim, of, seed, (unit_at, bits), find, lambda: standing.calls)
 
 
 def _comparable(yours: Any, truth: Any) -> bool:
@@ -272,7 +281,8 @@ def derivative_causes(profile: Profile, standing: Standing, settings: Settings, 
     claim = profile.claim()
     found: list[str] = []
     for draw in systematic(claim, 4, settings.seed, domain="generic")[::2]:
-        raw = raw_tensors(claim, draw.arrays(claim, 1), settings, "float64")
+        arrays = draw.arrays(claim, 1)
+        raw, seed = raw_tensors(claim, arrays, settings, "float64"), one_of(claim, arrays, 0)
         arguments = claim.prepare({n: v if isinstance(v, int) else v[0] for n, v in raw.items()})
         for name, value in arguments.items():
             if not isinstance(value, torch.Tensor) or not value.is_floating_point():
@@ -283,13 +293,15 @@ def derivative_causes(profile: Profile, standing: Standing, settings: Settings, 
 
             try:
                 yours = torch.func.jacrev(lambda x, f=along: f(standing, x))(value)
-                truth = torch.func.jacrev(lambda x, f=along: f(standing.definition, x))(value)
+                find = functools.partial(torch.func.jacrev(lambda x, f=along: f(standing.definition, x)), value)
+                what = (derivative_causes, name, settings.device)
+                truth = found_once(claim, [standing.definition], seed, what, find, lambda: standing.calls)
             except (RuntimeError, NotDifferentiable, Raised, WrongResult):
                 return found
             size = float(truth.abs().max()) if truth.numel() else 0.0
             if size and float((yours - truth).abs().max()) > torch.finfo(getattr(torch, dtype)).eps ** 0.5 * size:
-                what = "is cut (detach, no_grad, .data or an in-place copy)" if not bool(yours.any()) else "is wrong"
-                found.append(f"its values are right, its derivative by {name} {what}")
+                how = "is cut (detach, no_grad, .data or an in-place copy)" if not bool(yours.any()) else "is wrong"
+                found.append(f"its values are right, its derivative by {name} {how}")
     return list(dict.fromkeys(found))
 
 

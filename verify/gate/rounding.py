@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,6 +145,7 @@ class Reference:
     arguments: Mapping[str, Any]
     evaluate: Callable[[Mapping[str, Any]], Results]
     _in_half: dict[float, dict[str, float]] = field(default_factory=dict, repr=False)
+    _jumping: dict[Hashable, bool] = field(default_factory=dict, repr=False)
 
     @functools.cached_property
     def smooth(self) -> bool:
@@ -279,8 +280,22 @@ class Reference:
                     self._in_half[eps][each] = max(self._in_half[eps][each], math.inf if math.isnan(spread) else spread)
         return self._in_half[eps][name]
 
-    def jumps(self, evaluate: Callable[[Mapping[str, Any]], Results], dtype: str, name: str) -> bool:
-        """Whether errors of a few roundings change a result of the definition by more than they can where it is smooth."""
+    def jumps(
+        self, evaluate: Callable[[Mapping[str, Any]], Results], dtype: str, name: str, asked: Hashable = None
+    ) -> bool:
+        """Whether errors of a few roundings change a result of the definition by more than they can where it is smooth.
+
+        It is found once, for all implementations that are compared here, where what `evaluate` returns follows from what is
+        `asked`.
+        """
+        if asked is None:
+            return self._jumps(evaluate, dtype, name)
+        key = (asked, dtype, name)
+        if key not in self._jumping:
+            self._jumping[key] = self._jumps(evaluate, dtype, name)
+        return self._jumping[key]
+
+    def _jumps(self, evaluate: Callable[[Mapping[str, Any]], Results], dtype: str, name: str) -> bool:
         eps = torch.finfo(getattr(torch, dtype)).eps
         half = eps > torch.finfo(torch.float32).eps
         bound, few = FEW * self.unit(name, eps), FEW_IN_HALF if half else FEW

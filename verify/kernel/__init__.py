@@ -6,6 +6,7 @@ raises `Refused`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -24,4 +25,26 @@ def check(certificate: Any) -> Accepted:
     return CHECKERS[kind](certificate)
 
 
-__all__ = ["Accepted", "Refused", "check", "check_identity"]
+def read(line: str) -> Any:
+    """A certificate from one line of a file; raises `Refused` for what is no JSON, or has a key twice.
+
+    Of two values of a key the last would be checked, and a person reads the first.
+    """
+    try:
+        return json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"this is no JSON: {type(error).__name__}: {error}") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Refused(f"a key stands twice among {[key for key, _ in pairs]}")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise Refused(f"{name} is no number")
+
+
+__all__ = ["Accepted", "Refused", "check", "check_identity", "read"]

@@ -185,6 +185,15 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
         "||A c B|| <= |c| ||AB|| for a number c",
         lambda kind, A, c, B: (norm(kind, A @ c @ B), fro(c) * norm(kind, A @ B), c.rows == c.columns == number(1)),
     ),
+    "entrywise product": (
+        "||A o B||_F <= max|A| ||B||_F", lambda A, B: (fro(q.bilinear("entrywise", A, B)), big(A) * fro(B)),
+    ),
+    "diagonal of a column": (
+        "diag(v) x = v o x for columns v and x",
+        lambda kind, v, x: (
+            norm(kind, HEADS["diagonal"](v) @ x), norm(kind, q.bilinear("entrywise", v, x)), x.columns == number(1),
+        ),
+    ),
     "Kronecker product": (
         "||A (x) B|| <= ||A|| ||B||",
         lambda kind, A, B: (norm(kind, q.bilinear("kronecker", A, B)), norm(kind, A) * norm(kind, B)),

@@ -81,7 +81,8 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         for member, why in rest[1]:
             value = table[member]
             known = Assumed([*assumed.facts, *(value - table[other] for other, _ in rest[1])], assumed.frames)
-            compare(*(replaced(side, largest, value) for side in (a, b)), why, known, table)
+            left, right = (replaced(side, largest, value) for side in (a, b))
+            compare(left, right, why, known, table)
     elif name == "growth":  # e^x = 1 + x + h for some h >= 0
         _, power = q.only_generator(table[rest[0]])
         instead = number(1) + power[1] + q.generator("scalar", ("growth", power), "nonnegative")

@@ -219,7 +219,7 @@ EQ_74_TOKENS = Claim(SOFTMAX, "convergence.eq-74-tokens",
         \beta_ix^\top(\mathrm{diag}(\beta_i)- \beta_i\beta_i^\top)\|_2\le2 \sqrt{d_s}C_x+2\sqrt{d_s}C_x+\sqrt{d_s}C_x
     """,
     name="norm of the softmax covariance derivative, corrected", relation=AtMost(), corrects="convergence.eq-74",
-    of_project=True,
+    all_sizes=True, of_project=True,
     note=r"""The steps of the three parts with $\sqrt{d_s} C_x$ for $C_x$; the third part is that of the matrix, with
         $\|\mathrm{diag}(\beta) - \beta \beta^\top\|_2 \le 1$. Every step is checked; the ratio reported is that of the
         tightest step.""")  # fmt: skip

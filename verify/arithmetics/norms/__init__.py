@@ -6,6 +6,7 @@ teaches the primitives of `verify.matrix` to work on such operands within `deriv
 
 from verify.arithmetics.norms import (
     bounded_forms,
+    diagonals,
     differentials,
     gaps,
     gram_matrices,
@@ -21,6 +22,7 @@ __all__ = [
     "BoundedFamily",
     "bounded_forms",
     "derivation",
+    "diagonals",
     "differentials",
     "gaps",
     "gram_matrices",

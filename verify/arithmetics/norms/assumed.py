@@ -65,8 +65,8 @@ def follows_in_cases(
     values, found = world().atoms[several[0]].payload, dict[Any, None]()
     for value in values:
         above = tuple(value - other for other in values if other != value)
-        sides = (side.xreplace({several[0]: value}) for side in (left, right))
-        used = follows_in_cases(*sides, facts, compared, (*above, *order))
+        one, two = (side.xreplace({several[0]: value}) for side in (left, right))
+        used = follows_in_cases(one, two, facts, compared, (*above, *order))
         if used is None:
             return None
         found |= dict.fromkeys(fact for fact in used if fact not in above)

@@ -387,8 +387,8 @@ def _cases(several: list[Any], a: Any, b: Any, w: Writer, facts: list[int], dept
             for place, member in members.items():
                 known = [*facts, *(w.difference(place, other) for other in members)]
                 w.assumed = kernel.Assumed([w.value(fact) for fact in known], before.frames)
-                sides = (places.replaced(side, g, member) for side in (a, b))
-                cases.append([place, comparison_of(*sides, w, known, depth - 1)])
+                left, right = (places.replaced(side, g, member) for side in (a, b))
+                cases.append([place, comparison_of(left, right, w, known, depth - 1)])
                 if cases[-1][1] is None:
                     return
         finally:

@@ -375,7 +375,9 @@ def largest_of(x: Any) -> Any:
         if core.kind == "concatenate" and core.shape[1] == 1:
             return largest([largest_of(Bounded(nodes.scaled(multiple, part))) for part in core.parts])
         if core.kind == "absolute" and is_nonnegative(multiple):
-            return multiple * norm(LARGEST, core.parts[0])
+            return multiple * _with_norms_of_numbers(norm(LARGEST, core.parts[0]))
+        if (core.parts[0] if core.kind == "transpose" else core).kind == "softmax" and is_nonnegative(multiple):
+            return multiple * norm(LARGEST, core)  # no weight is negative
         if core.kind == "row norms" and is_nonnegative(
             -multiple
         ):  # of negative multiples the smallest one, 1 / max 1/r

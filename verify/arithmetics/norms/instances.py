@@ -11,6 +11,7 @@ import sympy
 
 from verify.arithmetics.norms import entries, lower_instances, nodes, rules
 from verify.arithmetics.norms.atoms import NORMS
+from verify.arithmetics.norms.diagonals import multiplied_out
 from verify.arithmetics.norms.differentials import depends, largest_slope
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, family_of, generators, row_source, text_of
 from verify.arithmetics.norms.singular_polynomials import blocks_of_exponential, rotation_less_identity
@@ -119,6 +120,14 @@ class Instances:
                 if other.kind in NORMS and other.payload[0].shape == node.shape:
                     rest = w.node(nodes.minus(node, other.payload[0]))
                     yield [("triangle inequality", [kind, w.node(other.payload[0]), rest])]
+        if rule == "triangle inequality" and (terms := multiplied_out(node)):
+            yield [(rule, [kind, *(w.add("sum", w.scalar(c), w.node(part)) for c, part in terms)])]
+        elif rule == "softmax row" and kind == "max":
+            yield [("largest entry", [core]), ("softmax row", inner)]
+        elif rule == "entrywise product" and kind == "F":
+            yield from ([(rule, pair)] for pair in (inner, inner[::-1]))
+        elif rule == "diagonal of a column":
+            yield [(rule, [kind, w.node(node.parts[0].parts[0]), inner[1]])]
         if rule == "product":
             yield from self._product(kind, node, w.value(w.scalar(bound)))
         elif rule == "sum over an index" and node.kind == "product":

@@ -52,7 +52,9 @@ class Motion:
     def images(self, names: Sequence[str]) -> list[Sum]:
         """What a step makes of the tensors with these names."""
         made = [
-            Indexed(single(tensor(name, start.value.slots), range(len(start.value.slots)), start.value.slots), start.axes)
+            Indexed(
+                single(tensor(name, start.value.slots), range(len(start.value.slots)), start.value.slots), start.axes
+            )
             for name, start in zip(names, self.starts, strict=True)
         ]
         found = self.step(StepNumber(self.count), *made)
@@ -146,7 +148,10 @@ def visited(count: Any, step: Callable[..., Any], *starts: Any) -> Any:
     def further(k: StepNumber, *every: Indexed) -> list[Indexed]:
         moved = step(k, *every[: len(points)])
         made = [_matrix(one) for one in (moved if isinstance(moved, (list, tuple)) else (moved,))]
-        return [*made, *(before + _at_one_step(one, size) for before, one in zip(every[len(points) :], made, strict=True))]
+        return [
+            *made,
+            *(before + _at_one_step(one, size) for before, one in zip(every[len(points) :], made, strict=True)),
+        ]
 
     values = _moved(size, further, (*points, *kept), len(kept))[len(points) :]
     families = []

@@ -17,7 +17,9 @@ from verify.arithmetics.symbols.recurrences import STEPPED, members, state_of
 from verify.arithmetics.symbols.sums import Sum, contract, extra_rules, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 
-BY_STEPS = step_named("what holds of the starts, and of all images of what it holds of, holds of the iterates, by induction")
+BY_STEPS = step_named(
+    "what holds of the starts, and of all images of what it holds of, holds of the iterates, by induction"
+)
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,7 @@ def shown_by_induction(parts: Sequence[Sum]) -> StepInduction | None:
     equations = tuple(part for part in parts if any(not value.vanishes() for value in part.terms.values()))
     try:
         # what the matrices were after each step agrees where they always do
-        equations += tuple(
-            before for part in equations if (before := _before(part)) is not None
-        )
+        equations += tuple(before for part in equations if (before := _before(part)) is not None)
         met = sorted({one for part in equations for one in part.heads() if _moves(one)}, key=lambda one: one.number)
         own = {one: members(one) if one.kind == STEPPED else [one] for one in met}
         every = tuple(dict.fromkeys(other for one in met for other in own[one]))
