@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 
 from tests import claims_that_fail as toy
@@ -12,11 +14,18 @@ from verify.checks import equality, inequality
 from verify.checks.equality import EqualityAttack
 from verify.checks.inequality import BoundAttack
 from verify.checks.record import UPHELD, Record
-from verify.checks.search import Tally, enough, one_of_each_domain
+from verify.checks.search import Tally, drawn, enough, one_of_each_domain
 from verify.checks.settings import Settings, settings_for
 from verify.inputs.generators import Draw
 from verify.inputs.witnesses import Witnesses
 
+try:
+    from hypothesis.internal.conjecture import providers
+except ImportError:  # of an earlier release
+    providers = None
+DRAWS_NUMBERS_OF_CODE = pytest.mark.skipif(
+    not hasattr(providers, "_get_local_constants"), reason="this release of Hypothesis draws no numbers of code"
+)
 CODE = "the code that was searched"
 REPEATED = dataclasses.replace(settings_for("ci"), code=CODE)
 
@@ -84,3 +93,43 @@ def test_what_is_not_measured_in_units_would_not_have_been_the_worst(dtype, monk
     every = dataclasses.asdict(attack.sampled(toy.TRUE_IDENTITY, REPEATED, dtype))
     assert found["worst_residual"] == every["worst_residual"] and found["satisfied"] == every["satisfied"]
     assert 0 < fewer < len(units) - fewer
+
+
+def integers_drawn(plainly: bool) -> set[int]:
+    """What Hypothesis draws of a million integers while `AMONG_THE_CODE` stands in the source of a module."""
+    seen: set[int] = set()
+    whole = st.integers(0, 10**6)
+    if plainly:
+
+        @hypothesis.settings(max_examples=300, database=None, derandomize=True)
+        @hypothesis.given(whole)
+        def draw(value: int) -> None:
+            seen.add(value)
+
+        draw()
+    else:
+        drawn("integers", whole, Settings(), seen.add, 300)  # type: ignore[arg-type]
+    return seen
+
+
+AMONG_THE_CODE = 718_281
+
+
+@DRAWS_NUMBERS_OF_CODE
+def test_what_is_drawn_does_not_depend_on_the_numbers_in_other_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = integers_drawn(plainly=False)
+    constants = providers.Constants(integers=type(providers.GLOBAL_CONSTANTS.integers)([AMONG_THE_CODE]))
+    monkeypatch.setattr(providers, "_get_local_constants", lambda: constants)
+    monkeypatch.setattr(providers, "CONSTANTS_CACHE", {})
+    assert AMONG_THE_CODE in integers_drawn(plainly=True)  # which fills the cache of Hypothesis
+    assert integers_drawn(plainly=False) == before
+    assert AMONG_THE_CODE not in before
+    assert AMONG_THE_CODE in integers_drawn(plainly=True)
+
+
+@DRAWS_NUMBERS_OF_CODE
+def test_the_numbers_of_code_are_drawn_again_after_a_search_that_fails() -> None:
+    before = providers._get_local_constants, providers.CONSTANTS_CACHE
+    with pytest.raises(ZeroDivisionError):
+        drawn("integers", st.integers(0, 1), Settings(), lambda _: 1 // 0, 3)
+    assert (providers._get_local_constants, providers.CONSTANTS_CACHE) == before

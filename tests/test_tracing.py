@@ -16,7 +16,7 @@ import torch
 import verify.matrix
 from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SHAPES, SIZES, SLOPES, disagreement
 from verify.arithmetics import tracing
-from verify.arithmetics.formula_latex import formula_latex
+from verify.arithmetics.formula_latex import abbreviated, formula_latex
 from verify.arithmetics.norms.bounded import Bounded, input_matrix
 from verify.arithmetics.norms.world import derivation
 from verify.arithmetics.symbols import Indexed, SummationIndex, named
@@ -176,3 +176,11 @@ def test_a_size_is_not_silently_decided_on() -> None:
 def test_a_formula_in_latex(formula: Callable[..., Any], latex: str) -> None:
     X, W, T = inputs().values()
     assert formula_latex(node_of(formula(X, W, T))) == latex
+
+
+def test_of_arguments_of_equal_length_the_first_has_the_first_name() -> None:
+    calls = [rf"\operatorname{{softmax}}({letter * 20})" for letter in "qwertz"]
+    text = abbreviated(" + ".join(calls * 2))
+    assert [rf"\mathcal{{{name}}} = {call}" for name, call in zip("ABCDEF", calls, strict=True)] == text.split(
+        r",\quad "
+    )[1:]

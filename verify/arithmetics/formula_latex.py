@@ -51,12 +51,14 @@ def abbreviated(text: str) -> str:
     """A formula in which a function of a long argument that occurs more than once has a name, explained at the end."""
     definitions: list[str] = []
     for letter in SHORT:
-        found = sorted({call for call in _calls(text) if len(call) > LONG and text.count(call) > 1}, key=len)
-        if not found:
+        longest = max(
+            (call for call in _calls(text) if len(call) > LONG and text.count(call) > 1), key=len, default=None
+        )
+        if longest is None:
             break
         name = rf"\mathcal{{{letter}}}"
-        text = text.replace(found[-1], name)
-        definitions.append(f"{name} = {found[-1]}")
+        text = text.replace(longest, name)
+        definitions.append(f"{name} = {longest}")
     return r",\quad ".join([text, *definitions])
 
 

@@ -14,7 +14,7 @@ from verify.arithmetics.norms.recording import NotCertified
 from verify.checks.certified import NONE_KEPT, Certified, stale, without
 from verify.checks.proofs import exception_to
 from verify.kernel import read
-from verify.kernel.bounds import check, statement
+from verify.kernel.bounds import checked, statement
 from verify.kernel.refusal import Refused
 from verify.vocabulary.claims import Claim
 
@@ -42,11 +42,10 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, 
     line = fresh if anew or before is None else before
     try:
         written = read(line)
-        found = check(written)
-        if before is not None:
-            if anew:
-                check(read(before))
-            if statement(read(before)) != statement(read(fresh)):
+        found, says = checked(written)
+        if before is not None:  # the line that was checked is the kept one, unless it was sought anew
+            of_kept = checked(read(before))[1] if anew else says
+            if of_kept != (says if anew else statement(read(fresh))):
                 return stale(claim, before)
     except Refused as refusal:
         return Certified(line, {"refused": str(refusal)}, f"the checker refuses the certificate: {refusal}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -134,4 +135,33 @@ def drawn(
     wrapped = configured(hypothesis.given(strategy)(attempt))
     if settings.seeded:
         wrapped = hypothesis.seed(settings.seed)(wrapped)
-    wrapped()
+    with without_numbers_of_code():
+        wrapped()
+
+
+#: What Hypothesis found to be allowed for a choice inside `without_numbers_of_code`.
+_ALLOWED: dict[Any, Any] = {}
+
+
+@contextlib.contextmanager
+def without_numbers_of_code() -> Iterator[None]:
+    """Inside, Hypothesis draws no number because it stands in the source of a module that is loaded.
+
+    Otherwise the draws of a claim would depend on every other module and on where the package lies, and each process
+    would read all of the source first.  Releases of Hypothesis that know no such numbers are left as they are.
+    """
+    try:
+        from hypothesis.internal.conjecture import providers
+    except ImportError:  # of an earlier release
+        providers = None
+    if not (hasattr(providers, "_get_local_constants") and hasattr(providers, "CONSTANTS_CACHE")):
+        yield
+        return
+    none = providers.Constants()
+    before = providers._get_local_constants, providers.CONSTANTS_CACHE
+    # the cache too: numbers that a user's own tests may draw must not be found here, nor ours be all that they find there
+    providers._get_local_constants, providers.CONSTANTS_CACHE = (lambda: none), _ALLOWED
+    try:
+        yield
+    finally:
+        providers._get_local_constants, providers.CONSTANTS_CACHE = before

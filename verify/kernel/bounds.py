@@ -278,6 +278,11 @@ class Stated(dict[int, Any]):
 
 def check(certificate: dict[str, Any]) -> Accepted:
     """Accept a certificate of a bound; raise `Refused` where it proves nothing."""
+    return checked(certificate)[0]
+
+
+def checked(certificate: dict[str, Any]) -> tuple[Accepted, Any]:
+    """What `check` says of a certificate, and its `statement`, which takes reading it once; raise `Refused` as `check` does."""
     try:
         reader, assumed = _read(certificate)
         for part in certificate["parts"]:
@@ -287,33 +292,44 @@ def check(certificate: dict[str, Any]) -> Accepted:
             _check_part(part, assumed, Stated(seen))
         sides = [reader.table[part[side]] for side in ("left", "right") for part in certificate["parts"]]
         rules = {step["rule"] for part in certificate["parts"] for step in part["steps"]}
-        rules |= _check_cases(certificate) if "cases" in certificate else set()
+        of_cases, cases = _check_cases(certificate) if "cases" in certificate else (set(), [])
+        rules |= of_cases
+        stated_here = _statement(certificate, reader, assumed, cases)
     except ERRORS as error:
         raise Refused(f"{type(error).__name__}: {error}") from error
     count = [len(side.terms) for side in sides]
     half = len(count) // 2
-    return Accepted(certificate["claim"], (sum(count[:half]), sum(count[half:])), tuple(sorted(rules)), ())
+    accepted = Accepted(certificate["claim"], (sum(count[:half]), sum(count[half:])), tuple(sorted(rules)), ())
+    return accepted, stated_here
 
 
-def _check_cases(certificate: dict[str, Any]) -> set[str]:
-    """The rules of the certificates for sizes below those that a certificate is for: one for each, and so for all sizes."""
+def _check_cases(certificate: dict[str, Any]) -> tuple[set[str], list[Any]]:
+    """The rules and statements of the certificates for sizes below those of a certificate: one for each, so for all sizes."""
     small = {(name, k) for name, least in map(declared_size, certificate["sizes"]) for k in range(1, least)}
     rules: set[str] = set()
+    statements = []
     for case in certificate["cases"]:
         name, inner = case["size"], case["certificate"]
         small.remove((name, case["value"]))
         own = dict(map(declared_size, inner["sizes"]))
         if name in own or inner["claim"] != certificate["claim"] or ("cases" not in inner and {*own.values()} - {1}):
             raise Refused(f"no certificate for all sizes where {name} is {case['value']}")
-        rules |= set(check(inner).rules)
+        accepted, said = checked(inner)
+        rules |= set(accepted.rules)
+        statements.append(said)
     if small:
         raise Refused("sizes that no case is for")
-    return rules
+    return rules, statements
 
 
 def statement(certificate: dict[str, Any]) -> Any:
     """What a certificate says, for comparison with another: declarations, assumptions and both sides, in normal form."""
-    reader, assumed = _read(certificate)
+    cases = [statement(case["certificate"]) for case in certificate.get("cases", [])]
+    return _statement(certificate, *_read(certificate), cases)
+
+
+def _statement(certificate: dict[str, Any], reader: Reader, assumed: Assumed, cases: list[Any]) -> Any:
+    """What a certificate that was read says, given the statements of its cases."""
     sides = [(part["index"], part["left"], part["right"]) for part in certificate["parts"]]
     declared = reader.sizes, reader.scalars, reader.inputs, reader.nonzero
     asked = [reader.asked[left] | reader.asked[right] for _, left, right in sides]
@@ -323,7 +339,7 @@ def statement(certificate: dict[str, Any]) -> Any:
         assumed,
         asked,
         [tuple(None if place is None else reader.table[place] for place in item) for item in sides],
-        [(case["size"], case["value"], statement(case["certificate"])) for case in certificate.get("cases", [])],
+        [(case["size"], case["value"], said) for case, said in zip(certificate.get("cases", []), cases, strict=True)],
     )
 
 

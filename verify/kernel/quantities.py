@@ -42,12 +42,19 @@ def free_in(item: Any) -> frozenset[Index]:
 class Scalar:
     """A sum of multiples of monomials; `terms` maps monomials to coefficients."""
 
-    __slots__ = ("free", "key", "terms")
+    __slots__ = ("_free", "key", "terms")
 
     def __init__(self, terms: dict[Monomial, Fraction]) -> None:
         self.terms = {monomial: c for monomial, c in terms.items() if c}
         self.key = frozenset(self.terms.items())
-        self.free = frozenset().union(*(free_in(g) for m in self.terms for g, _ in m))
+        self._free: frozenset[Index] | None = None
+
+    @property
+    def free(self) -> frozenset[Index]:
+        """The free indices, found when they are asked for: most scalars on the way to another are never asked."""
+        if self._free is None:
+            self._free = frozenset().union(*(free_in(g) for m in self.terms for g, _ in m))
+        return self._free
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Scalar) and self.key == other.key)
@@ -58,7 +65,7 @@ class Scalar:
     def __add__(self, other: Scalar) -> Scalar:
         found = dict(self.terms)
         for monomial, c in other.terms.items():
-            found[monomial] = found.get(monomial, Fraction(0)) + c
+            found[monomial] = found[monomial] + c if monomial in found else c
         return Scalar(found)
 
     def __sub__(self, other: Scalar) -> Scalar:
@@ -71,11 +78,11 @@ class Scalar:
             for two, d in other.terms.items():
                 exponents = dict(one)
                 for g, e in two:
-                    exponents[g] = exponents.get(g, Fraction(0)) + e
+                    exponents[g] = exponents[g] + e if g in exponents else e
                 rest = _reduced(exponents)
                 if rest is None:
                     monomial = frozenset((g, e) for g, e in exponents.items() if e)
-                    plain[monomial] = plain.get(monomial, Fraction(0)) + c * d
+                    plain[monomial] = plain[monomial] + c * d if monomial in plain else c * d
                 else:
                     found = found + Scalar({frozenset((g, e) for g, e in exponents.items() if e): c * d}) * rest
         return found + Scalar(plain)
@@ -303,15 +310,22 @@ def over(kind: str, index: Index, value: Scalar) -> Scalar:
 class Matrix:
     """A sum of multiples of products of atoms (kind, transposed, rows, columns, data...) of the given shape."""
 
-    __slots__ = ("columns", "free", "key", "rows", "terms")
+    __slots__ = ("_free", "_turned", "columns", "key", "rows", "terms")
 
     def __init__(self, rows: Scalar, columns: Scalar, terms: dict[tuple[Any, ...], Scalar]) -> None:
         self.rows, self.columns = rows, columns
         self.terms = {word: c for word, c in terms.items() if c.terms}
         self.key = (rows, columns, frozenset(self.terms.items()))
-        self.free = frozenset().union(
-            *(free_in(_datum(a)) for w in self.terms for a in w), *(c.free for c in self.terms.values())
-        )
+        self._free: frozenset[Index] | None = None
+        self._turned: Matrix | None = None
+
+    @property
+    def free(self) -> frozenset[Index]:
+        """The free indices, found when they are asked for."""
+        if self._free is None:
+            inside = (free_in(_datum(a)) for w in self.terms for a in w)
+            self._free = frozenset().union(*inside, *(c.free for c in self.terms.values()))
+        return self._free
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Matrix) and self.key == other.key)
@@ -347,13 +361,15 @@ class Matrix:
 
     @property
     def T(self) -> Matrix:
-        found = zeros(self.columns, self.rows)
-        for word, c in self.terms.items():
-            turned = identity(self.columns)
-            for item in reversed(word):
-                turned = turned @ _turned(item)
-            found = found + turned.times(c)
-        return found
+        if self._turned is None:
+            found = zeros(self.columns, self.rows)
+            for word, c in self.terms.items():
+                turned = identity(self.columns)
+                for item in reversed(word):
+                    turned = turned @ _turned(item)
+                found = found + turned.times(c)
+            self._turned = found
+        return self._turned
 
 
 def _datum(item: Any) -> Any:

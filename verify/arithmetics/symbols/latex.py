@@ -22,9 +22,15 @@ LONGEST_START = 200
 
 def sum_latex(value: Sum) -> str:
     """All terms in index notation; open indices are a, b, ..., repeated ones are summed."""
-    if not value.terms:
-        return "0"
-    parts = []
+    return _added(list(_terms_latex(value))) if value.terms else "0"
+
+
+def _added(terms: list[str]) -> str:
+    return " + ".join(terms).replace("+ -", "- ")
+
+
+def _terms_latex(value: Sum) -> Iterator[str]:
+    """The terms in their order, one after the other; each has index names of its own."""
     for key, coefficient in sorted(value.terms.items(), key=str):
         names = _index_names(len(value.slots))
         labels: dict[int, str] = {slot: next(names) for slot in range(len(value.slots))}
@@ -35,8 +41,7 @@ def sum_latex(value: Sum) -> str:
                 if index not in labels:
                     labels[index] = next(spare)
             factors.append(_head_latex(made, [labels[index] for index in indices]))
-        parts.append(_scaled(coefficient, r"\, ".join(factors)))
-    return " + ".join(parts).replace("+ -", "- ")
+        yield _scaled(coefficient, r"\, ".join(factors))
 
 
 def normal_form_latex(value: Any, longest: int) -> str:
@@ -54,17 +59,21 @@ def normal_form_latex(value: Any, longest: int) -> str:
 
 
 def _sum_within(value: Sum, longest: int) -> str:
-    text = sum_latex(value)
-    if len(text) <= longest:
-        return text
-    terms = sorted(value.terms.items(), key=str)
-    kept = len(terms)
-    while kept > 1 and len(text) > longest:
+    """All terms, or the first of them; what is left out is not written at all, since text only grows with a term."""
+    count, kept = len(value.terms), len(value.terms)
+    shown: list[str] = []
+    for term in _terms_latex(value):
+        shown.append(term)
+        if len(text := _added(shown)) > longest:
+            break
+    else:
+        return text if shown else sum_latex(value)
+    while kept > 1 and (kept >= len(shown) or len(text) > longest):
         kept -= max(1, kept // 4)
-        text = sum_latex(Sum(value.slots, dict(terms[:kept])))
+        text = _added(shown[:kept])
     if len(text) > longest:
-        return rf"\ldots\ \text{{({len(terms)} terms)}}"
-    return rf"{text} + \ldots\ \text{{({len(terms) - kept} more terms)}}"
+        return rf"\ldots\ \text{{({count} terms)}}"
+    return rf"{text} + \ldots\ \text{{({count - kept} more terms)}}"
 
 
 def _index_names(count: int) -> Iterator[str]:
