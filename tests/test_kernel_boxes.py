@@ -14,8 +14,8 @@ import pytest
 import sympy
 
 from verify.arithmetics import precision
-from verify.arithmetics.norms.boxes import decided, tree_of
 from verify.arithmetics.norms.recording import Writer
+from verify.arithmetics.norms.subdivision import decided, tree_of
 from verify.arithmetics.norms.world import derivation
 from verify.kernel import boxes
 from verify.kernel.bounds import FORMAT, check, statement

@@ -7,7 +7,7 @@ from typing import Any
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import (
     AttentionWeights, FeedForwardWeights, HeadQueryWeights, HeadWeights, Tokens, Weights, activation, attention_matrix,
-    multi_head_attention, on_top, self_attention, states, states_of_blocks,
+    multi_head_attention, on_top, self_attention, states_of_blocks,
 )  # fmt: skip
 from verify.matrix import (
     COLUMN,
@@ -32,7 +32,7 @@ EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first di
         \mathbf{x}^{(\ell)}=f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})+\hat{\mathbf{x}}^{(\ell-1)}\in\mathbb{R}^{nd},\quad
         \hat{\mathbf{x}}^{(\ell)}=f_{\mathrm{MLP}}(\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})+\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd}
         """,
-    assumptions=[Definition("X-hat_0 = X_0 is the token embedding; no normalisation layer, as in Eqs. (1)-(2)", by=states),
+    assumptions=[Definition("X-hat_0 = X_0 is the token embedding; no normalisation layer, as in Eqs. (1)-(2)", by=states_of_blocks),
         Convention("column-major vec", by=vec_c)],
     name="residual blocks in matrix and vector form", relation=Equal(), all_sizes=True,
     sizes={"L": (1, 2), "n": (1, 3), "d": (1, 3), "d_f": (1, 2)}, exact=True,

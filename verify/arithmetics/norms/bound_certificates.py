@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms import boxes, lower_instances
+from verify.arithmetics.norms import lower_instances, subdivision
 from verify.arithmetics.norms.atoms import SMALLEST
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound
 from verify.arithmetics.norms.instances import Instances, Steps
@@ -122,8 +122,8 @@ class _Replay(Instances):
         self.offers: dict[Any, list[Any]] = {}
 
     def part(self) -> dict[str, Any]:
-        if any(step.rule == boxes.BOXES for step in self.entry.steps):
-            tree = boxes.tree_of(self.aim - self.value, self.w.assumed.facts)
+        if any(step.rule == subdivision.BOXES for step in self.entry.steps):
+            tree = subdivision.tree_of(self.aim - self.value, self.w.assumed.facts)
             if tree is None:
                 raise NotCertified("no tree of boxes")
             return {**self.stated(), "comparison": ["boxes", tree]}

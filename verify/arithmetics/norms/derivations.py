@@ -12,7 +12,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.conditions import Condition, recording_conditions
-from verify.arithmetics.norms import boxes, nodes
+from verify.arithmetics.norms import nodes, subdivision
 from verify.arithmetics.norms.assumed import consequences, follows, follows_in_cases, largest_in
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, NORMS, SPECTRAL, largest, norm, sum_over
 from verify.arithmetics.norms.bounded import Bounded, is_scalar
@@ -192,7 +192,7 @@ def derived(left: Any, right: Any, index: Index | None = None) -> EntryBound:
     if found.proved:
         return found
     found = _by_cases(left, right, index) or _from_below(left, right, index) or _to_below(left, right, index) or found
-    steps = None if found.proved or index is not None else boxes.decided(left, right)
+    steps = None if found.proved or index is not None else subdivision.decided(left, right)
     return found if steps is None else EntryBound(left, right, None, left, steps, True)
 
 
