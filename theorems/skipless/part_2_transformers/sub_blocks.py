@@ -32,8 +32,10 @@ EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first di
         \mathbf{x}^{(\ell)}=f_{\mathrm{SA}}(\hat{\mathbf{x}}^{(\ell-1)};\theta^{(\ell)})+\hat{\mathbf{x}}^{(\ell-1)}\in\mathbb{R}^{nd},\quad
         \hat{\mathbf{x}}^{(\ell)}=f_{\mathrm{MLP}}(\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})+\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd}
         """,
-    assumptions=[Definition("X-hat_0 = X_0 is the token embedding; no normalisation layer, as in Eqs. (1)-(2)", by=states_of_blocks),
-        Convention("column-major vec", by=vec_c)],
+    assumptions=[
+        Definition("X-hat_0 = X_0 is the token embedding; no normalisation layer, as in Eqs. (1)-(2)", by=states_of_blocks),
+        Convention("column-major vec", by=vec_c),
+    ],
     name="residual blocks in matrix and vector form", relation=Equal(), all_sizes=True,
     sizes={"L": (1, 2), "n": (1, 3), "d": (1, 3), "d_f": (1, 2)}, exact=True,
     note="""The activation of the MLP is not printed; that of the definitions is taken, with a free exponential in exact
