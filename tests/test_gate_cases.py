@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 
-from tests.false_alarms import alarms, seeded
+from tests.false_alarms import alarms, main, seeded
 from tests.wrong_layers import Layer, layers
 from tests.wrong_layers.cases import CASES, last_row_lost
 from tests.wrong_layers.in_use import masked
 from verify.gate import comparison, probes
-from verify.gate.checking import gate
-from verify.gate.findings import BROKEN, LONG, REPEATED, SATISFIED, SIZES
+from verify.gate.checking import Gate, gate
+from verify.gate.findings import BROKEN, LONG, REPEATED, SATISFIED, SIZES, UNCHECKABLE, Finding
 from verify.gate.prepared import points_of
 from verify.gate.probes import cases_of_kernels
 from verify.gate.profiles import profile_of
@@ -97,3 +97,10 @@ def test_the_count_of_false_alarms_sees_what_is_rejected(factor: float, rejected
     layer = Layer("planted", lambda: norm, subject="transformer.rms_norm_of_samples")
     assert bool(alarms(layer, 3)) == rejected
     assert seeded(layer, 3).comparison.settings.seed == 3  # type: ignore[union-attr]
+
+
+def test_the_count_of_false_alarms_fails_where_nothing_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main("0", "no.such.subject") == 1
+    monkeypatch.setattr(Gate, "run", lambda self, check, dtype: Finding(check, "", dtype, UNCHECKABLE, "lost"))
+    layer = Layer("planted", lambda: lambda X, gamma, epsilon: X, subject="transformer.rms_norm_of_samples")
+    assert {finding.status for finding in alarms(layer, 3)} == {UNCHECKABLE}

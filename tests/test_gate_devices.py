@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from tests.false_alarms import on_device
-from verify.gate import check
+from verify.gate import autograd, check
 from verify.gate.checking import Gate, gate
 from verify.gate.comparison import Comparison
-from verify.gate.findings import BROKEN, DEFINITION, SIZES, UNCHECKABLE
+from verify.gate.findings import BROKEN, DEFINITION, SATISFIED, SIZES, UNCHECKABLE
+from verify.gate.standing import require_unchanged
 
 LOST = "CUDA error: misaligned address"
 
@@ -36,7 +37,7 @@ def test_a_device_that_computes_nothing_any_more_decides_nothing(monkeypatch: py
     monkeypatch.setattr(Gate, "_run", failing)
     report = check("hessian.softmax", softmax, dtypes=["float64"])
     first, *others = report.findings
-    assert first.status != UNCHECKABLE and others and not report.ok
+    assert first.status == SATISFIED and others and not report.ok
     assert {finding.status for finding in others} == {UNCHECKABLE}
     assert all(finding.why == f"cpu computes nothing any more: AcceleratorError: {LOST}" for finding in others)
 
@@ -53,6 +54,31 @@ def test_what_was_found_stays_found_where_the_search_for_a_smaller_example_fails
         finding = gate("hessian.softmax", wrong_beyond_eight).run(SIZES, "float64")
     assert finding.status == BROKEN
     assert finding.why.endswith(f"the search for a smaller example ended with AcceleratorError: {LOST}")
+
+
+def test_a_device_that_fails_beside_a_call_leaves_the_check_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While arguments are compared with what they were, say: that is no derivative, and not what the layer raised."""
+    unchanged = require_unchanged
+
+    def failing(tensors: Any, before: Any, when: str = "") -> None:
+        if when:
+            raise torch.AcceleratorError(LOST)
+        unchanged(tensors, before, when)
+
+    monkeypatch.setattr(autograd, "require_unchanged", failing)
+    finding = gate("hessian.softmax", softmax).run(SIZES, "float64")
+    assert finding.status == UNCHECKABLE and finding.why == f"no value: AcceleratorError: {LOST}"
+
+
+def test_what_raises_where_no_gradient_is_asked_for_is_broken() -> None:
+    def needs_gradients(T: torch.Tensor) -> torch.Tensor:
+        if not torch.is_grad_enabled():
+            raise ValueError("no path for inference")
+        return softmax(T)
+
+    finding = gate("hessian.softmax", needs_gradients).run(SIZES, "float64")
+    assert finding.status == BROKEN
+    assert finding.why == "it raised ValueError: no path for inference, where no gradient is asked for"
 
 
 def test_tensors_that_a_layer_makes_lie_on_its_device() -> None:

@@ -120,7 +120,7 @@ def test_a_run_that_names_an_implementation_and_selects_none_of_its_checks_fails
     """The other tests pass, and say nothing of it; where a file has the option, that is said."""
     fresh.makepyfile("def test_one():\n    pass\n")
     option = ("--subject", "hessian.softmax=fresh_layers:softmax")
-    said = "*nothing was decided about hessian.softmax; none of its checks was selected*"
+    said = "*nothing was decided about hessian.softmax; none of its checks was run*"
     for choice in (("-k", "test_one"), ("-m", "not theorem")):
         none = run_pytest(fresh, *option, *choice)
         assert none.parseoutcomes()["passed"] == 1 and none.ret == pytest.ExitCode.TESTS_FAILED

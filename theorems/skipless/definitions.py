@@ -102,12 +102,12 @@ def network(X: Any, thetas: Sequence[Any], skip: int = 1) -> Any:
     return states(X, thetas, skip)[-1]
 
 
-def states_of_blocks(X: Any, W: AttentionWeights, U: FeedForwardWeights, skip: int = 1) -> tuple[Any, Any]:
+def states_of_blocks(X: Any, W: AttentionWeights, U: FeedForwardWeights) -> tuple[Any, Any]:
     """X_1, ..., X_L and X-hat_1, ..., X-hat_L (Eqs. (1)-(2)), two families of matrices (n, d), for any number of blocks."""
 
-    def block(k: int, before: Any, between: Any) -> tuple[Any, Any]:
-        between = attention_branch(before, column(W[k])) + before * skip
-        return feed_forward_branch(between, column(U[k])) + between * skip, between
+    def block(k: int, before: Any, _: Any) -> tuple[Any, Any]:
+        _, between, after = states(before, [column(W[k]), column(U[k])])
+        return after, between
 
     after, between = visited(W.shape[0], block, X, X * 0)
     return between, after

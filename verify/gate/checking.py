@@ -34,7 +34,7 @@ from verify.gate.profiles import Profile, profile_of
 from verify.gate.reach import claims_by_subject
 from verify.gate.recognised import known_as, recognised
 from verify.gate.standing import CHANGED, Standing, title_of
-from verify.gate.subject_errors import Raised, WrongResult
+from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError, in_one_line
 from verify.vocabulary.registry import load
@@ -95,15 +95,14 @@ class Gate:
         """
         import torch
 
-        lost: type[Exception] = getattr(torch, "AcceleratorError", Raised)  # of torch from 2.8 on
         try:
             return contained(self._run)(check, dtype, briefly, shrinking)  # type: ignore[no-any-return]
-        except (Raised, WrongResult, lost) as problem:
+        except (NotDifferentiable, Raised, WrongResult, torch.AcceleratorError) as problem:
             own = self.profile.claim() if check == DEFINITION else None
             label = COMPARISONS.get(check) or (own or self._claim(check)).label
-            if not isinstance(
-                problem, (Raised, WrongResult)
-            ):  # the error of a kernel, which may come to light much later
+            if isinstance(problem, NotDifferentiable):  # where no derivative was asked for, as of a device that fails
+                return Finding(check, label, dtype, UNCHECKABLE, f"no value: {problem}")
+            if not isinstance(problem, (Raised, WrongResult)):  # of a kernel, which may come to light much later
                 why = f"{self.settings.device} computes nothing any more: {in_one_line(problem)}"
                 return Finding(check, label, dtype, UNCHECKABLE, why)
             return Finding(

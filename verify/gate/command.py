@@ -35,7 +35,11 @@ def add_gate_commands(commands: Any) -> None:
     checking.add_argument("--adapter", metavar="MODULE:FUNCTION", help="what gives it the parameters of the subject")
     checking.add_argument("--claims", default="*", metavar="GLOB", help="only claims whose id matches")
     checking.add_argument(
-        "--require", action="append", default=[], metavar="WHAT", help="derivatives, or a glob: undecided ones fail"
+        "--require",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="derivatives, or a glob: what is not decided of these fails",
     )
     checking.add_argument(
         "--accept", action="append", default=[], metavar="WHAT", help="derivatives, or a glob: these may stay undecided"

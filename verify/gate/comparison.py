@@ -206,7 +206,8 @@ class Comparison:
         try:
             gap = self._gap(point, prepared.truth, finding.dtype, around=torch.no_grad)
         except (Raised, WrongResult) as problem:
-            finding.status, finding.at, finding.why = BROKEN, point.title, f"{problem}, {where}"
+            finding.status, finding.at = BROKEN, point.title
+            finding.why = f"{'it raised ' if isinstance(problem, Raised) else ''}{problem}, {where}"
             return True
         if gap is None or gap.agrees or gap.residual <= allowed(finding.dtype):
             return False

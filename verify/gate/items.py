@@ -102,7 +102,7 @@ class _Decided:
         if exitstatus in decided and not self.config.option.collectonly:
             for name in self.unselected:
                 terminalreporter.line(
-                    f"subjects: nothing was decided about {name}; none of its checks was selected", red=True
+                    f"subjects: nothing was decided about {name}; none of its checks was run", red=True
                 )
         for name in self.open:
             terminalreporter.line(

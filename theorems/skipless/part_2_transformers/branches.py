@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from theorems.skipless import SKIPLESS
@@ -20,10 +19,9 @@ from verify.vocabulary import Claim, Definition, Equal, FollowsLaw, Reading, Set
 if TYPE_CHECKING:
     import torch
 
-STATES = "X-hat_0 = X_0 is the token embedding, X_l and X-hat_l are those of Eqs. (1)-(2)"
 BLOCKS = Setting(SKIPLESS, "Section 2",
     assumptions=[
-        Definition(STATES, by=states),
+        Definition("X-hat_0 = X_0 is the token embedding, X_l and X-hat_l are those of Eqs. (1)-(2)", by=states),
         Definition("SA and MLP as in Section 2, one head, no biases; the activation is not printed", by=BRANCHES),
     ],
     sizes={"L": (1, 3), "n": (1, 3), "d": (1, 2), "d_f": (1, 2)}, exact=True)  # fmt: skip
@@ -85,9 +83,7 @@ OUTPUT_CORRECTED.mutant(
 
 # -- with skips, and without -------------------------------------------------------------------------------------------
 
-BLOCK_BY_BLOCK = replace(BLOCKS, assumptions=[Definition(STATES, by=states_of_blocks), *BLOCKS.assumptions[1:]])
-
-SUM = Claim(BLOCK_BY_BLOCK, "skipless.sec-1-reintroduced", label="Sections 1 and 6.2.1, what a skip carries",
+SUM = Claim(BLOCKS, "skipless.sec-1-reintroduced", label="Sections 1 and 6.2.1, what a skip carries",
     statement=r"""\text{skip connections disrupt this hierarchy by continually reintroducing information from earlier layers
         into later ones}\ \dots\ \text{The skip-based models can implicitly mix representations across layers}""",
     name="states as sums of branches", relation=Equal(), all_sizes=True, expects="reading",

@@ -33,9 +33,7 @@ EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first di
         \hat{\mathbf{x}}^{(\ell)}=f_{\mathrm{MLP}}(\mathbf{x}^{(\ell)};\hat\theta^{(\ell)})+\mathbf{x}^{(\ell)}\in\mathbb{R}^{nd}
         """,
     assumptions=[
-        Definition(
-            "X-hat_0 = X_0 is the token embedding; no normalisation layer, as in Eqs. (1)-(2)", by=states_of_blocks
-        ),
+        Definition("X-hat_0 = X_0 is the token embedding; no normalisation layer, as in Eqs. (1)-(2)", by=states_of_blocks),
         Convention("column-major vec", by=vec_c),
     ],
     name="residual blocks in matrix and vector form", relation=Equal(), all_sizes=True,
