@@ -95,9 +95,10 @@ class Gate:
         """
         import torch
 
+        lost: type[Exception] = getattr(torch, "AcceleratorError", Raised)  # the gate works with torch before 2.8 too
         try:
             return contained(self._run)(check, dtype, briefly, shrinking)  # type: ignore[no-any-return]
-        except (NotDifferentiable, Raised, WrongResult, torch.AcceleratorError) as problem:
+        except (NotDifferentiable, Raised, WrongResult, lost) as problem:
             own = self.profile.claim() if check == DEFINITION else None
             label = COMPARISONS.get(check) or (own or self._claim(check)).label
             if isinstance(problem, NotDifferentiable):  # where no derivative was asked for, as of a device that fails
