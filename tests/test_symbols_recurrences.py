@@ -17,7 +17,7 @@ from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.step_induction import BY_STEPS
 from verify.checks.operands import size_symbol
 from verify.kernel import Refused, check_identity
-from verify.matrix import concatenate, eye, iterated, mapped, softmax, stepped, vec_r, visited
+from verify.matrix import concatenate, each, eye, iterated, mapped, softmax, stepped, summed, vec_r, visited
 from verify.oracles import jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -123,6 +123,13 @@ def test_it_is_not_proved(name: str) -> None:
     assert not is_proved(*FALSE[name])
 
 
+def after_all(read: Callable[[Any], Any]) -> Any:
+    """What is read at the step after the last one."""
+    kept: list[Any] = []
+    stepped(L, lambda k, X: (kept.append(k), X @ W[k])[1], X)
+    return read(kept[-1])
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a stack of another length": (lambda: last(lambda k, X: X @ U[k]), "step"),
     "another shape": (lambda: last(lambda k, X: X.T @ X @ W[k]), "another shape"),
@@ -136,8 +143,32 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: jacobian(lambda Y: stepped(L, lambda k, Z: Z @ W[k] + Y, X), "Y")(X), "derivative of what moves",
     ),
     "one within the other": (
-        lambda: last(lambda k, X: stepped(L, lambda j, Z: Z @ W[j], X)), "derivative of what moves",
+        lambda: last(lambda k, X: stepped(L, lambda j, Z: Z @ W[j], X)), "steps within a step",
     ),
+    # of each the form would be that of another function: of states, or steps, of one name; with the first step left out
+    "the state of another map": (
+        lambda: last(lambda k, X: X @ stepped(L, lambda j, Z: Z @ X.T @ X, eye(D))), "steps within a step",
+    ),
+    "the step of another map": (
+        lambda: last(lambda k, X: X @ stepped(L, lambda j, Z: Z @ W[k], eye(D))), "steps within a step",
+    ),
+    "iterates of a generic matrix in a map of it": (
+        lambda: iterated(L, lambda M: M @ iterated(L, lambda P: P @ M, eye(D)), W[0]), "steps within a step",
+    ),
+    "the step in a map of another kind": (
+        lambda: last(lambda k, X: X @ iterated(L, lambda P: P @ eye(D)[k], eye(D))), "step of another map",
+    ),
+    "the step in no map": (lambda: after_all(lambda k: W[k]), "step of another map"),
+    "another map at the first step": (lambda: last(lambda k, X: X if k == 0 else X @ W[k]), "a comparison of step"),
+    "another map at some steps": (lambda: last(lambda k, X: X @ (V if k in (0, 1) else W)[k]), "a comparison of step"),
+    "another map at all steps but one": (lambda: last(lambda k, X: X @ W[k] if k else X), "a decision on step"),
+    "weights found by the step": (lambda: last(lambda k, X: X @ {0: V}.get(k, W)[k]), "unhashable"),
+    "another term at first": (lambda: summed(L, lambda i: V[i] if i == 0 else W[i]), "a comparison of i"),
+    "another term for equal indices": (
+        lambda: summed(L, lambda i: summed(L, lambda j: V[i] if i == j else W[i])), "a comparison of i",
+    ),
+    "no term at first": (lambda: summed(L, lambda i: W[i] if i else V[0]), "a decision on i"),
+    "terms found by the index": (lambda: each(L, lambda i: {0: V}.get(i, W)[i]), "unhashable"),
 }  # fmt: skip
 
 
