@@ -126,7 +126,12 @@ def test_it_is_not_proved(name: str) -> None:
 def after_all(read: Callable[[Any], Any]) -> Any:
     """What is read at the step after the last one."""
     kept: list[Any] = []
-    stepped(L, lambda k, X: (kept.append(k), X @ W[k])[1], X)
+
+    def leaking(k: Any, X: Any) -> Any:
+        kept.append(k)
+        return X @ W[k]
+
+    stepped(L, leaking, X)
     return read(kept[-1])
 
 
