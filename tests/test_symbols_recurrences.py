@@ -84,6 +84,19 @@ def test_it_is_proved_and_certified(name: str) -> None:
     check_identity(certificate_of("toy", proof))
 
 
+def test_what_moves_from_step_to_step_is_said_where_no_induction_is_needed() -> None:
+    """Otherwise the certificates of both would say B = B of any B, and one would be that of the other."""
+
+    def made_of(weights: Any) -> Any:
+        one, other = (lambda k, X: X @ weights[k]), (lambda k, X: X.T.T @ weights[k])
+        made = certificate_of("toy", prove(lambda _: last(one), lambda _: last(other), dict))
+        check_identity(made)
+        assert [item["value"] for item in made["iterates"]] == ["recurrence(1)"] and "inductions" not in made
+        return made
+
+    assert made_of(W) != made_of(V)
+
+
 def test_the_induction_is_named() -> None:
     proof = prove(lambda _: product_form(), lambda _: last(), dict)
     assert BY_STEPS in proof.rules

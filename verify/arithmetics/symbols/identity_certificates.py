@@ -65,9 +65,12 @@ def _written(claim: str, proof: Proof, splits: dict[Any, Any]) -> dict[str, Any]
         parts.append({"indices": bound, "left": recorder.of(left, at), "right": recorder.of(right, at), "uses": []})
     by_induction = recorder.inductions.of(SYMMETRIC in proof.rules)
     if proof.induction is not None:
-        if by_induction:
+        if by_induction and proof.induction.iterates:
             raise NotRecorded("inductions of two kinds")
-        by_induction = recorder.inductions.over_steps(proof.induction)
+        moving = recorder.inductions.over_steps(proof.induction)
+        by_induction = {**moving, **by_induction, "iterates": [*by_induction.get("iterates", []), *moving["iterates"]]}
+    if not recorder.inductions.are_declared(proof.induction):
+        raise NotRecorded("what moves from step to step where both sides cancel")
     return {
         "format": 1,
         "kind": "identity",

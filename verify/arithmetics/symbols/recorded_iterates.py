@@ -88,6 +88,10 @@ class Inductions:
         assert made.inner is not None
         return self._recorder.iterates.names(made.inner, made.parameter)[made.kind == ITERATE_SLOPE]
 
+    def are_declared(self, induction: StepInduction | None) -> bool:
+        """Whether start and map are written down of all that moves from step to step and was named."""
+        return self._stepped.keys() <= set(induction.declared if induction is not None else ())
+
     def note(self, value: str, start: Sum, iteration: Iteration) -> None:
         """Note what the input `value` is an iterate of."""
         self._declared.setdefault(value, (start, iteration))
@@ -115,14 +119,16 @@ class Inductions:
     def over_steps(self, induction: StepInduction) -> dict[str, Any]:
         """What a certificate says of an induction over steps: the iterates, and the equations as invariants."""
         recorder = self._recorder
-        iterates = [self._moving(induction, made) for made in induction.iterates]
+        iterates = [self._moving(induction, made) for made in induction.declared]
+        if not induction.iterates:
+            return {"iterates": iterates}
         invariants: list[dict[str, Any]] = []
         for equation in induction.invariants:
             recorder.note([equation])
             bound, at = recorder.indices(equation.slots, (BY_STEPS, len(invariants)))
             invariants.append(_invariant(bound, recorder.of(equation, at), ["q", 0, 1]))
-        item = {"iterates": list(range(len(iterates))), "invariants": invariants}
-        if any("step" in iterate for iterate in iterates):
+        item = {"iterates": list(range(len(induction.iterates))), "invariants": invariants}
+        if any("step" in iterate for iterate in iterates[: len(induction.iterates)]):
             (item["step"],) = recorder.index(induction.count)[1]
         return {"iterates": iterates, "inductions": [item]}
 
