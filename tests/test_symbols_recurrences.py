@@ -97,6 +97,19 @@ def test_what_moves_from_step_to_step_is_said_where_no_induction_is_needed() -> 
     assert made_of(W) != made_of(V)
 
 
+def test_start_and_map_of_an_iterate_are_said_where_no_induction_is_needed() -> None:
+    def made_of(part: int, start: Any) -> Any:
+        one, other = (lambda M: M / part), (lambda M: M.T.T / part)
+        proof = prove(lambda _: iterated(L, one, start), lambda _: iterated(L, other, start), dict)
+        made = certificate_of("toy", proof)
+        check_identity(made)
+        assert [item["value"] for item in made["iterates"]] == ["iterate(1)"]
+        return made
+
+    made = made_of(2, W[0])
+    assert made not in (made_of(3, W[0]), made_of(2, W[0].T)) and made == made_of(2, W[0])
+
+
 def test_the_induction_is_named() -> None:
     proof = prove(lambda _: product_form(), lambda _: last(), dict)
     assert BY_STEPS in proof.rules
