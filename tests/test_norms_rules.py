@@ -66,6 +66,7 @@ from verify.matrix import (
     zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
+from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: Rules that `test_norms_differentials`, `test_norms_gaps`, `test_norms_moments` and `test_norms_from_below` try.
 ELSEWHERE = {
@@ -576,3 +577,19 @@ def test_indices_of_nested_sums_are_told_apart() -> None:
         assert found.node is again.node
         values = Values(world(), {m: 3, n: 4, N: 2}, arrays(np.random.default_rng(0)))
         assert np.abs(values.array(found.node, {})).max() < 1e-9
+
+
+@pytest.mark.parametrize(("term", "said"), [
+    (lambda i: 5 if i == 0 else 1, "a comparison of i"), (lambda i: 1 if i else 5, "a decision on i"),
+    (lambda i: {0: 5}.get(i, 1), "unhashable"), (lambda i: 5 if i + 1 == m else 1, "a comparison of"),
+    (lambda i: summed(m, lambda j: 5 if i == j else 1), "a comparison of"),
+    (lambda i: X_of(i + 1 + 1), "plus more than 1"),
+])  # fmt: skip
+def test_a_term_that_asks_which_one_it_is_is_refused(term: Any, said: str) -> None:
+    """To Python i == 0 is false of an object i: all terms would be what one of them is not."""
+    with derivation(), pytest.raises((ArithmeticUnsupported, TypeError), match=said):
+        summed(m, lambda i: term(i) * frobenius_norm(X_of(i)))
+
+
+def X_of(i: Any) -> Any:
+    return input_matrix("X", m, n)[i : i + 1]

@@ -17,7 +17,7 @@ from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.step_induction import BY_STEPS
 from verify.checks.operands import size_symbol
 from verify.kernel import Refused, check_identity
-from verify.matrix import concatenate, eye, iterated, mapped, softmax, stepped, vec_r, visited
+from verify.matrix import concatenate, each, eye, iterated, mapped, softmax, stepped, summed, vec_r, visited
 from verify.oracles import jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -84,6 +84,32 @@ def test_it_is_proved_and_certified(name: str) -> None:
     check_identity(certificate_of("toy", proof))
 
 
+def test_what_moves_from_step_to_step_is_said_where_no_induction_is_needed() -> None:
+    """Otherwise the certificates of both would say B = B of any B, and one would be that of the other."""
+
+    def made_of(weights: Any) -> Any:
+        one, other = (lambda k, X: X @ weights[k]), (lambda k, X: X.T.T @ weights[k])
+        made = certificate_of("toy", prove(lambda _: last(one), lambda _: last(other), dict))
+        check_identity(made)
+        assert [item["value"] for item in made["iterates"]] == ["recurrence(1)"] and "inductions" not in made
+        return made
+
+    assert made_of(W) != made_of(V)
+
+
+def test_start_and_map_of_an_iterate_are_said_where_no_induction_is_needed() -> None:
+    def made_of(part: int, start: Any) -> Any:
+        one, other = (lambda M: M / part), (lambda M: M.T.T / part)
+        proof = prove(lambda _: iterated(L, one, start), lambda _: iterated(L, other, start), dict)
+        made = certificate_of("toy", proof)
+        check_identity(made)
+        assert [item["value"] for item in made["iterates"]] == ["iterate(1)"]
+        return made
+
+    made = made_of(2, W[0])
+    assert made not in (made_of(3, W[0]), made_of(2, W[0].T)) and made == made_of(2, W[0])
+
+
 def test_the_induction_is_named() -> None:
     proof = prove(lambda _: product_form(), lambda _: last(), dict)
     assert BY_STEPS in proof.rules
@@ -123,6 +149,18 @@ def test_it_is_not_proved(name: str) -> None:
     assert not is_proved(*FALSE[name])
 
 
+def after_all(read: Callable[[Any], Any]) -> Any:
+    """What is read at the step after the last one."""
+    kept: list[Any] = []
+
+    def leaking(k: Any, X: Any) -> Any:
+        kept.append(k)
+        return X @ W[k]
+
+    stepped(L, leaking, X)
+    return read(kept[-1])
+
+
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a stack of another length": (lambda: last(lambda k, X: X @ U[k]), "step"),
     "another shape": (lambda: last(lambda k, X: X.T @ X @ W[k]), "another shape"),
@@ -136,8 +174,32 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: jacobian(lambda Y: stepped(L, lambda k, Z: Z @ W[k] + Y, X), "Y")(X), "derivative of what moves",
     ),
     "one within the other": (
-        lambda: last(lambda k, X: stepped(L, lambda j, Z: Z @ W[j], X)), "derivative of what moves",
+        lambda: last(lambda k, X: stepped(L, lambda j, Z: Z @ W[j], X)), "steps within a step",
     ),
+    # of each the form would be that of another function: of states, or steps, of one name; with the first step left out
+    "the state of another map": (
+        lambda: last(lambda k, X: X @ stepped(L, lambda j, Z: Z @ X.T @ X, eye(D))), "steps within a step",
+    ),
+    "the step of another map": (
+        lambda: last(lambda k, X: X @ stepped(L, lambda j, Z: Z @ W[k], eye(D))), "steps within a step",
+    ),
+    "iterates of a generic matrix in a map of it": (
+        lambda: iterated(L, lambda M: M @ iterated(L, lambda P: P @ M, eye(D)), W[0]), "steps within a step",
+    ),
+    "the step in a map of another kind": (
+        lambda: last(lambda k, X: X @ iterated(L, lambda P: P @ eye(D)[k], eye(D))), "step of another map",
+    ),
+    "the step in no map": (lambda: after_all(lambda k: W[k]), "step of another map"),
+    "another map at the first step": (lambda: last(lambda k, X: X if k == 0 else X @ W[k]), "a comparison of step"),
+    "another map at some steps": (lambda: last(lambda k, X: X @ (V if k in (0, 1) else W)[k]), "a comparison of step"),
+    "another map at all steps but one": (lambda: last(lambda k, X: X @ W[k] if k else X), "a decision on step"),
+    "weights found by the step": (lambda: last(lambda k, X: X @ {0: V}.get(k, W)[k]), "unhashable"),
+    "another term at first": (lambda: summed(L, lambda i: V[i] if i == 0 else W[i]), "a comparison of i"),
+    "another term for equal indices": (
+        lambda: summed(L, lambda i: summed(L, lambda j: V[i] if i == j else W[i])), "a comparison of i",
+    ),
+    "no term at first": (lambda: summed(L, lambda i: W[i] if i else V[0]), "a decision on i"),
+    "terms found by the index": (lambda: each(L, lambda i: {0: V}.get(i, W)[i]), "unhashable"),
 }  # fmt: skip
 
 

@@ -35,6 +35,30 @@ def unguarded(value: Any) -> Any:
     return value
 
 
+class UnknownNumber:
+    """A number of which a formula may ask nothing: to Python another object is unequal and true, whatever it stands for.
+
+    It is itself, and not None; no dictionary may look it up among numbers.
+    """
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise ArithmeticUnsupported(f"a decision on {self!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (other is not None and self._undecided(other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def _undecided(self, other: Any) -> Any:
+        raise ArithmeticUnsupported(f"a comparison of {self!r}")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _undecided
+
+
 class SymbolicNumber:
     """A size, a scalar, or what is calculated from them."""
 

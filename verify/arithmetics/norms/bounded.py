@@ -15,7 +15,7 @@ from verify.arithmetics.norms.atoms import FROBENIUS, entry, norm
 from verify.arithmetics.norms.chain_rule import with_projection
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.text import node_text
-from verify.arithmetics.norms.world import Index, Next, Node, world
+from verify.arithmetics.norms.world import Index, Next, Node, of_loops, world
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
@@ -146,6 +146,7 @@ class Bounded(Formal):
     # -- shape ---------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
+        key = of_loops(key)
         if self.flat:
             raise ArithmeticUnsupported("an entry of a vector of one dimension has no norm")
         if (
@@ -280,6 +281,7 @@ class Stack(Formal):
         return 3
 
     def __getitem__(self, key: Any) -> Any:
+        key = of_loops(key)
         if self.sample is not None and key == 0:
             return Bounded(self.sample)
         if self.name is not None and isinstance(key, (Index, int)):
@@ -312,7 +314,7 @@ class BoundedFamily(Formal):
         raise ArithmeticUnsupported(f"{other!r} and a family in one operation")
 
     def __getitem__(self, key: Any) -> Any:
-        return moved(self.entry, self.index, key)
+        return moved(self.entry, self.index, of_loops(key))
 
     def __iter__(self) -> Any:
         raise ArithmeticUnsupported(f"a loop over a family of {self.index.size}")

@@ -31,7 +31,7 @@ from verify.arithmetics.norms.nodes import ONE, ZERO
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.singular_polynomials import Shifts, Spectrum
 from verify.arithmetics.norms.text import node_text
-from verify.arithmetics.norms.world import Index, world
+from verify.arithmetics.norms.world import Index, LoopNumber, of_loops, world
 from verify.arithmetics.tracing import handed_over, traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import parameter_names
@@ -65,6 +65,7 @@ def ones(m: Any, n: Any) -> Bounded:
 
 @form
 def basis_vector(n: Any, i: Any) -> Bounded:
+    i = of_loops(i)
     within(i, n)
     return Bounded(nodes.of("unit", data=(i,), shape=(n, 1)))
 
@@ -154,7 +155,7 @@ def summed(n: Any, term: Callable[[Any], Any]) -> Any:
         return term(0)
     index = world().fresh(n)
     with world().using(index):
-        found = term(index)
+        found = term(LoopNumber(index))
     return sum_over(index, scalar(found)) if is_scalar(found) else Bounded(nodes.over(index, lifted(found).node))
 
 
@@ -164,7 +165,7 @@ def each(n: Any, entry: Callable[[Any], Any]) -> Any:
         return [entry(0)]
     index = world().fresh(n)
     with world().using(index):
-        return BoundedFamily(index, entry(index))
+        return BoundedFamily(index, of_loops(entry(LoopNumber(index))))
 
 
 @form
@@ -181,6 +182,7 @@ def parts(M: Any, count: Any, axis: int) -> Any:
 
 @form
 def without_column(A: Any, i: Any) -> Bounded:
+    i = of_loops(i)
     within(i, lifted(A).node.shape[1])
     return Bounded(nodes.without_column(lifted(A).node, i))
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import sympy
 
 from verify.arithmetics.formal import derived
+from verify.arithmetics.guarded import UnknownNumber
 from verify.vocabulary.contexts import assigned
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -46,6 +47,32 @@ class Next:
     """i + 1, the end of the slice i:i + 1."""
 
     index: Index
+
+
+class LoopNumber(UnknownNumber):
+    """An index, or the number after it, as a formula sees it: compared with nothing."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: Index | Next) -> None:
+        self.index = index
+
+    def __add__(self, offset: Any) -> LoopNumber:
+        if not isinstance(self.index, Index):
+            raise ArithmeticUnsupported(f"an index plus more than 1 has no norm: {self!r} + {offset!r}")
+        return LoopNumber(self.index + offset)
+
+    def __repr__(self) -> str:
+        return repr(self.index)
+
+
+def of_loops(key: Any) -> Any:
+    """A key in which indices stand as a formula sees them, with what they are."""
+    if isinstance(key, LoopNumber):
+        return key.index
+    if isinstance(key, slice):
+        return slice(*map(of_loops, (key.start, key.stop, key.step)))
+    return tuple(map(of_loops, key)) if isinstance(key, tuple) else key
 
 
 class Node:

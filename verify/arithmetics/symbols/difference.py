@@ -18,7 +18,7 @@ from verify.arithmetics.symbols.heads import met_afresh
 from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.points import NumericPoint
-from verify.arithmetics.symbols.step_induction import StepInduction, shown_by_induction
+from verify.arithmetics.symbols.step_induction import StepInduction, shown_by_induction, with_others
 from verify.arithmetics.symbols.sums import Sum, extra_rules, keeping_origins, recording_rules
 from verify.arithmetics.tracing import node_of, traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -64,7 +64,8 @@ class Proof:
     #: Both sides block by block, as they were built, and the hypotheses that were given, used or not.
     blocks: list[tuple[Sum, Sum]] = field(default_factory=list)
     given: list[HypothesisRule] = field(default_factory=list)
-    #: The induction over steps that shows that what is left of the difference vanishes, where one was needed.
+    #: The induction over steps that shows that what is left of the difference vanishes, where one was needed; or none, and
+    #: what moves from step to step.
     induction: StepInduction | None = None
 
 
@@ -175,7 +176,8 @@ def _both_sides(formula: Side, oracle: Side, inputs: Callable[[], Mapping[str, A
         induction = shown_by_induction(between) if remaining else None
         remaining = [] if induction is not None else remaining
         proof = Proof(not remaining, None, _terms(left), _terms(right), remaining, left=left, right=right)
-        proof.formula, proof.extents, proof.induction = node_of(found), extents, induction
+        proof.formula, proof.extents = node_of(found), extents
+        proof.induction = with_others(induction, [part.value for side in (left, right) for part in parts_of(side)])
         proof.blocks = [found.origin[1:3] for found in between if found.origin is not None]  # of left.plus(right, -1)
     except Exception as error:  # whatever goes wrong, it is not proved
         return Proof(False, _described(error))

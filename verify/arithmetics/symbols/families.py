@@ -42,7 +42,7 @@ class IndexedFamily(Formal):
 
 def renamed(operand: Indexed, old: SummationIndex, new: SummationIndex) -> Indexed:
     """The operand with one summation index in place of another."""
-    if old not in operand.bound or old is new:
+    if old is new or not any(index is old for index in operand.bound):
         return operand
     start, count = sum(operand.axes), len(operand.value.slots)
     labels = {index.number: start + k for k, index in enumerate(operand.bound)}

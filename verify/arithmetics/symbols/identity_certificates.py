@@ -65,9 +65,13 @@ def _written(claim: str, proof: Proof, splits: dict[Any, Any]) -> dict[str, Any]
         parts.append({"indices": bound, "left": recorder.of(left, at), "right": recorder.of(right, at), "uses": []})
     by_induction = recorder.inductions.of(SYMMETRIC in proof.rules)
     if proof.induction is not None:
-        if by_induction:
+        if "inductions" in by_induction and proof.induction.iterates:
             raise NotRecorded("inductions of two kinds")
-        by_induction = recorder.inductions.over_steps(proof.induction)
+        moving = recorder.inductions.over_steps(proof.induction)
+        first, second = (by_induction, moving) if "inductions" in by_induction else (moving, by_induction)
+        by_induction = {**first, "iterates": _each_once(first["iterates"], second.get("iterates", []))}
+    if not recorder.inductions.are_declared(proof.induction):
+        raise NotRecorded("what moves from step to step where both sides cancel")
     return {
         "format": 1,
         "kind": "identity",
@@ -80,6 +84,12 @@ def _written(claim: str, proof: Proof, splits: dict[Any, Any]) -> dict[str, Any]
         **by_induction,
         "parts": parts,
     }
+
+
+def _each_once(numbered: list[Any], others: list[Any]) -> list[Any]:
+    """All iterates, those that an induction numbers first."""
+    known = {item["value"] for item in numbered}
+    return [*numbered, *(item for item in others if item["value"] not in known)]
 
 
 def _hypotheses(recorder: SumRecorder, item: HypothesisRule) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from verify.arithmetics.symbols.function_heads import power
 from verify.arithmetics.symbols.heads import Size, at_step, delta, grouping, selection, tensor, unit
 from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
 from verify.arithmetics.symbols.sizes import divides, plain, size_of
-from verify.arithmetics.symbols.summation import StepNumber, SummationIndex, is_next
+from verify.arithmetics.symbols.summation import StepNumber, SummationIndex, is_next, is_taken
 from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, constant, contract, single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -335,10 +335,12 @@ class Indexed(Formal):
                 axes.append(len(group))
                 out += list(group)
                 continue
-            if not group and isinstance(item, slice) and item.start in (None, 0) and item.stop == 1:
+            if not group and item in (slice(None, 1), slice(0, 1)):
                 axes.append(0)
                 continue
             if isinstance(item, StepNumber):
+                if not is_taken(item):
+                    raise ArithmeticUnsupported("what is read at the step of another map")
                 if len(group) != 1 or self.value.slots[group[0]] != item.size:
                     raise InputError("step", f"one of {self.dims[axis - 1]}", f"one of {item.size}")
                 extra.append((single(at_step(item.size), (0,), (item.size,)), [group[0]]))
@@ -357,8 +359,8 @@ class Indexed(Formal):
                 if isinstance(at, SummationIndex) and at.size != 1:
                     raise InputError("index", "one of size 1", f"one of size {at.size}")
                 continue
-            if at == 0 and not isinstance(
-                at, SummationIndex
+            if (
+                not isinstance(at, SummationIndex) and at == 0
             ):  # the first of an axis is the first in each of its indices
                 sizes = [self.value.slots[slot] for slot in group]
                 extra += [

@@ -16,6 +16,7 @@ from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import GENERIC, ITERATE, Iteration, commuted_iterate, iterate_of
 from verify.arithmetics.symbols.product_rules import numbers_of, occurrences
 from verify.arithmetics.symbols.sizes import is_size, size_of
+from verify.arithmetics.symbols.summation import ANY_STEP, taken_at
 from verify.arithmetics.symbols.sums import (
     Product,
     Rule,
@@ -52,11 +53,12 @@ def iterated(count: Any, step: Callable[[Any], Any], start: Any) -> Any:
     point = merged(start) if isinstance(start, Blocks) else lifted(start)
     if not isinstance(point, Indexed) or point.ndim != 2 or point.bound:
         raise ArithmeticUnsupported(f"a symbolic number of steps from {start!r}")
-    with recording_extents() as inside:
-        image = _image(step, point)
-    note_for_each((number,), inside)
-    iteration = Iteration(number, image, point.axes[0], step, keeps_symmetry(step, point))
-    commuting = commuting_factor(step, point)
+    with taken_at(ANY_STEP):
+        with recording_extents() as inside:
+            image = _image(step, point)
+        note_for_each((number,), inside)
+        iteration = Iteration(number, image, point.axes[0], step, keeps_symmetry(step, point))
+        commuting = commuting_factor(step, point)
     if commuting is not None:
         note_rule(BY_INDUCTION)
         rest, factor = commuting

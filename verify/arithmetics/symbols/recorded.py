@@ -234,6 +234,7 @@ class SumRecorder:
         if point is start:
             self.inductions.note(value, start, iteration)
             return found
+        self.inductions.note(value, point, iteration, True)
         self.inputs.setdefault(slope, {"sizes": [self.size(size) for size in (*sizes, *start.slots)]})
         over, own = self.indices(start.slots)
         change = ["+", self.of(start, own), ["*", ["q", -1, 1], self.of(point, own)]]

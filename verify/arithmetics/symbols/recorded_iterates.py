@@ -80,6 +80,7 @@ class Inductions:
         self._declared: dict[str, tuple[Sum, Iteration]] = {}
         self._commuted: dict[str, tuple[str, Sum]] = {}
         self._stepped: dict[Head, str] = {}
+        self._points: set[str] = set()
 
     def name_of(self, made: Head) -> str:
         """The name of the value of an iterate that takes part in an induction over steps."""
@@ -88,18 +89,28 @@ class Inductions:
         assert made.inner is not None
         return self._recorder.iterates.names(made.inner, made.parameter)[made.kind == ITERATE_SLOPE]
 
-    def note(self, value: str, start: Sum, iteration: Iteration) -> None:
-        """Note what the input `value` is an iterate of."""
+    def are_declared(self, induction: StepInduction | None) -> bool:
+        """Whether start and map are written down of all that moves from step to step and was named."""
+        return self._stepped.keys() <= set(induction.declared if induction is not None else ())
+
+    def note(self, value: str, start: Sum, iteration: Iteration, is_point: bool = False) -> None:
+        """Note what the input `value` is an iterate of; `is_point` where the start varies, and this is it at the point."""
         self._declared.setdefault(value, (start, iteration))
+        if is_point:
+            self._points.add(value)
 
     def note_commuted(self, value: str, rest: str, factor: Sum) -> None:
         """Note that the iterate `value` is the iterate `rest`, times the factor."""
         self._commuted[value] = rest, factor
 
     def of(self, symmetric: bool) -> dict[str, Any]:
-        """What a certificate says of them: nothing where no induction was used, of symmetric products only where asked."""
-        kept = [name for name, (_, iteration) in self._declared.items() if symmetric and iteration.keeps]
+        """What a certificate says of them: start and map of each, and inductions; of symmetric products if asked."""
+        kept = [
+            n for n, (_, iteration) in self._declared.items() if symmetric and iteration.keeps and n not in self._points
+        ]
         names = list(dict.fromkeys([*kept, *(n for v, (rest, _) in self._commuted.items() for n in (rest, v))]))
+        others = (n for n, (start, iteration) in self._declared.items() if iteration.sizes(start) == start.slots)
+        names = list(dict.fromkeys([*names, *others]))
         if not names:
             return {}
         iterates = [self._iterate(name) for name in names]
@@ -110,19 +121,21 @@ class Inductions:
             turned = ["sum", k, ["*", ["t", variables[rest], [a, c]], self._recorder.of(factor, [(c,), (b,)])]]
             invariant = _invariant([i, j], ["t", variables[value], [a, b]], turned)
             inductions.append({"iterates": [names.index(value), names.index(rest)], "invariants": [invariant]})
-        return {"iterates": iterates, "inductions": inductions}
+        return {"iterates": iterates, **({"inductions": inductions} if inductions else {})}
 
     def over_steps(self, induction: StepInduction) -> dict[str, Any]:
         """What a certificate says of an induction over steps: the iterates, and the equations as invariants."""
         recorder = self._recorder
-        iterates = [self._moving(induction, made) for made in induction.iterates]
+        iterates = [self._moving(induction, made) for made in induction.declared]
+        if not induction.iterates:
+            return {"iterates": iterates}
         invariants: list[dict[str, Any]] = []
         for equation in induction.invariants:
             recorder.note([equation])
             bound, at = recorder.indices(equation.slots, (BY_STEPS, len(invariants)))
             invariants.append(_invariant(bound, recorder.of(equation, at), ["q", 0, 1]))
-        item = {"iterates": list(range(len(iterates))), "invariants": invariants}
-        if any("step" in iterate for iterate in iterates):
+        item = {"iterates": list(range(len(induction.iterates))), "invariants": invariants}
+        if any("step" in iterate for iterate in iterates[: len(induction.iterates)]):
             (item["step"],) = recorder.index(induction.count)[1]
         return {"iterates": iterates, "inductions": [item]}
 

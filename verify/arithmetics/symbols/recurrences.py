@@ -22,7 +22,7 @@ from verify.arithmetics.symbols.families import IndexedFamily
 from verify.arithmetics.symbols.heads import AT_STEP, Head, Size, at_step, delta, head, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.sizes import is_size, size_of
-from verify.arithmetics.symbols.summation import StepNumber, SummationIndex
+from verify.arithmetics.symbols.summation import StepNumber, SummationIndex, taken_at
 from verify.arithmetics.symbols.sums import Product, Sum, contract, rule, single
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -57,7 +57,9 @@ class Motion:
             )
             for name, start in zip(names, self.starts, strict=True)
         ]
-        found = self.step(StepNumber(self.count), *made)
+        number = StepNumber(self.count)
+        with taken_at(number):
+            found = self.step(number, *made)
         every = found if isinstance(found, (list, tuple)) else (found,)
         if len(every) != len(made):
             raise ArithmeticUnsupported(f"a step from {len(made)} matrices to {len(every)}")

@@ -30,7 +30,8 @@ class StepInduction:
     """The iterates that take part, and the equations in them that are shown: sums that vanish.
 
     `members` gives for each iterate those on which its map depends, in the order in which the map has them.  `moves` are starts
-    and images, and `invariants` the equations, as they are written down.
+    and images, and `invariants` the equations, as they are written down.  `others` are matrices that move from step to step of
+    which nothing has to be shown: what they are is written down too.
     """
 
     iterates: tuple[Head, ...]
@@ -38,6 +39,12 @@ class StepInduction:
     members: Mapping[Head, Sequence[Head]]
     moves: Mapping[Head, tuple[Sum, Sum]] = field(default_factory=dict)
     invariants: tuple[Sum, ...] = ()
+    others: tuple[Head, ...] = ()
+
+    @property
+    def declared(self) -> tuple[Head, ...]:
+        """All of which start and map are written down."""
+        return (*self.iterates, *self.others)
 
     @property
     def count(self) -> Size:
@@ -59,12 +66,12 @@ class StepInduction:
 
     def variable(self, made: Head) -> str:
         """The name of what stands for an iterate in starts, images and invariants as they are written down."""
-        return f"state {self.iterates.index(made) + 1}~"
+        return f"state {self.declared.index(made) + 1}~"
 
     def settled(self) -> StepInduction:
         """The same with what is written down of it, made at once: the order of terms and factors is that of this proof."""
         with keeping_origins():
-            moves = {made: (start_of(made), self.image(made, self.variable)) for made in self.iterates}
+            moves = {made: (start_of(made), self.image(made, self.variable)) for made in self.declared}
         return replace(self, moves=moves, invariants=tuple(self.about(self.variable)))
 
     def image(self, made: Head, named: Callable[[Head], str]) -> Sum:
@@ -100,6 +107,18 @@ def shown_by_induction(parts: Sequence[Sum]) -> StepInduction | None:
         return _with_as_many_as_hold(found, []) or _with_as_many_as_hold(found, _of_like_starts(found))
     except ArithmeticUnsupported:
         return None
+
+
+def with_others(induction: StepInduction | None, sides: Sequence[Sum]) -> StepInduction | None:
+    """The induction, if any, and whatever else moves from step to step in both sides: without it equal values are any matrices."""
+    met = sorted({one for side in sides for one in side.heads() if one.kind == STEPPED}, key=lambda one: one.number)
+    known = induction.iterates if induction is not None else ()
+    others = tuple(one for one in dict.fromkeys(other for one in met for other in members(one)) if one not in known)
+    if not others:
+        return induction
+    found = induction if induction is not None else StepInduction((), (), {})
+    own = {**found.members, **{one: members(one) for one in others}}
+    return replace(found, members=own, others=others).settled()
 
 
 def _before(equation: Sum) -> Sum | None:
@@ -223,4 +242,4 @@ def _replaced(equation: Sum, points: Mapping[Head, Sum]) -> Sum:
     return total
 
 
-__all__ = ["BY_STEPS", "StepInduction", "shown_by_induction", "start_of"]
+__all__ = ["BY_STEPS", "StepInduction", "shown_by_induction", "start_of", "with_others"]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import itertools
 from typing import Any
 
 import sympy
 
 from verify.arithmetics.formal import Formal
-from verify.arithmetics.guarded import unguarded
+from verify.arithmetics.guarded import UnknownNumber, unguarded
 from verify.arithmetics.symbols.heads import Size
+from verify.vocabulary.contexts import assigned
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 _variables = itertools.count()
 
 
-class SummationIndex:
+class SummationIndex(UnknownNumber):
     """A summation index in a formula: what `verify.matrix.summed` and `stacked` hand to the summand."""
 
     def __init__(self, size: Size) -> None:
@@ -31,7 +34,7 @@ class SummationIndex:
         return f"i_{self.number}"
 
 
-class StepNumber:
+class StepNumber(UnknownNumber):
     """The number of one step, any of `size`: what `verify.matrix.stepped` hands to a step, to read stacks at."""
 
     def __init__(self, size: Size) -> None:
@@ -39,6 +42,27 @@ class StepNumber:
 
     def __repr__(self) -> str:
         return f"step of {self.size}"
+
+
+#: The step at which a map is taken at generic matrices, or `ANY_STEP` for a map that does not depend on it.
+_taken: contextvars.ContextVar[Any] = contextvars.ContextVar("taken", default=None)
+ANY_STEP = "any step"
+
+
+def taken_at(step: Any) -> contextlib.AbstractContextManager[Any]:
+    """Take a map at generic matrices inside the block, at this step or `ANY_STEP`; no map within another of the same kind.
+
+    Generic matrices and the step have one name, so that those of the one map would be taken for those of the other.
+    """
+    before = _taken.get()
+    if before is ANY_STEP or (before is not None and step is not ANY_STEP):
+        raise ArithmeticUnsupported("steps within a step")
+    return assigned(_taken, step)
+
+
+def is_taken(step: StepNumber) -> bool:
+    """Whether a map is just taken at this step, and not at that of another, or at none any more."""
+    return _taken.get() is step
 
 
 class ShiftedIndex(Formal):
