@@ -18,10 +18,12 @@ from verify.arithmetics import Constant
 from verify.arithmetics.norms import derivations, rules
 from verify.arithmetics.norms.facts import facts_of
 from verify.arithmetics.norms.float_values import Values
+from verify.arithmetics.norms.recording import NotCertified
 from verify.arithmetics.norms.statements import RULES_BY_NAME, rule
 from verify.arithmetics.norms.world import world
-from verify.checks import bound_proofs, checks_of
+from verify.checks import bound_proofs, certified_bounds, checks_of
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
+from verify.checks.certified import kept_of
 from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import EFFORTS, Settings
 from verify.cli import main
@@ -689,3 +691,21 @@ def test_the_page_on_bounds_lists_every_bound_once() -> None:
     assert sorted(listed) == sorted(set(bounds) - set(MARKED))
     for part in missing:
         assert f"({len(ids.findall(part))})" in part.splitlines()[0]
+
+
+def test_a_kept_certificate_stands_where_none_can_be_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim, other = (REGISTRY[name] for name in ("convergence.assumption-3-below-one", "norms.mean-exponential"))
+    proof, written = prove_bound_claim(claim, with_mutants=False), certified_bounds.certificate_of
+
+    def unwritten(claim_id: str, found: Any, steps: bool = True, *given: Any) -> Any:
+        if steps:
+            raise NotCertified("planted")
+        return written(claim_id, found, steps, *given)
+
+    monkeypatch.setattr(certified_bounds, "certificate_of", unwritten)
+    kept = kept_of(claim)
+    found = certified_bounds.certified_bound(claim, proof, kept)
+    assert found.problem is None and found.line == kept and found.details["not written anew"] == "planted"
+    assert certified_bounds.certified_bound(claim, proof).line is None
+    stale = certified_bounds.certified_bound(claim, proof, kept_of(other))
+    assert stale.problem is not None and "states something else" in stale.problem

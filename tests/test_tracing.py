@@ -44,7 +44,7 @@ def in_floats(node: Any, known: Mapping[Any, Any], sizes: Mapping[Any, int]) -> 
     if isinstance(node, Input):
         return known[node] if node in known else known[node.name]
     if isinstance(node, SummationIndex):
-        return known[node]
+        return known[id(node)]
     if isinstance(node, Call):
         if node.name in ("jacobian", "hessian"):
             f, arguments, wrt, layout = node.operands
@@ -55,7 +55,12 @@ def in_floats(node: Any, known: Mapping[Any, Any], sizes: Mapping[Any, int]) -> 
 
         @functools.wraps(node.function)
         def run(*values: Any, **by_name: Any) -> Any:
-            given = {parameter: value for parameter, value in zip(node.parameters, values, strict=True)}
+            given = {
+                id(parameter)
+                if isinstance(parameter, SummationIndex)
+                else parameter: value  # it is compared with nothing
+                for parameter, value in zip(node.parameters, values, strict=True)
+            }
             given |= {node.named[name]: value for name, value in by_name.items() if isinstance(node.named[name], Input)}
             return in_floats(node.body, {**known, **given}, sizes)
 

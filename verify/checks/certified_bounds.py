@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -28,7 +29,8 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, 
     """Write the certificate of a derivation and check it, or say why there is none yet.
 
     `before` is the line that is kept of the claim: it has to be accepted too, and to state what the functions give now.
-    Not `anew`, it is the certificate, and its steps are not sought again; without it none are sought.
+    Not `anew`, it is the certificate, and its steps are not sought again; without it none are sought.  It is the certificate
+    too where none can be written anew: what an earlier search has found proves as much.
     """
     if before is None and not anew:
         return without(claim, NONE_KEPT, None)
@@ -36,6 +38,9 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, 
         made = certificate_of(claim.id, proof, anew, functools.partial(_is_at_least, claim))
         fresh = json.dumps(made, separators=(",", ":"), ensure_ascii=False)
     except (NotCertified, Refused) as reason:
+        if anew and before is not None:
+            kept = certified_bound(claim, proof, before, anew=False)
+            return replace(kept, details={**kept.details, "not written anew": str(reason)})
         return without(claim, str(reason), before)
     except Exception as error:  # what writes certificates is trusted with nothing, nor is a proof by its failure lost
         return without(claim, f"{type(error).__name__} while it was written", before)

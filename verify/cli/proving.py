@@ -108,7 +108,7 @@ def _keep(registry: Registry, globs: list[str]) -> int:
 
 def _keep_certificates(registry: Registry, globs: list[str]) -> int:
     from verify.checks.bound_proofs import prove_bound_claim
-    from verify.checks.certified import certified, keep
+    from verify.checks.certified import certified, keep, kept_of
     from verify.checks.certified_bounds import certified_bound
     from verify.checks.proofs import prove_claim
 
@@ -121,6 +121,9 @@ def _keep_certificates(registry: Registry, globs: list[str]) -> int:
         if isinstance(claim.relation, AtMost):
             bound = prove_bound_claim(claim, with_mutants=False)
             found, reason = certified_bound(claim, bound) if bound.proved else None, bound.reason
+            if found is not None and found.line is None and (before := kept_of(claim)) is not None:
+                kept = certified_bound(claim, bound, before, anew=False)  # what an earlier search has found is not lost
+                found = found if kept.problem else kept
         else:
             proof = prove_claim(claim)
             found, reason = certified(claim, proof) if proof.proved else None, proof.reason

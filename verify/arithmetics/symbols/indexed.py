@@ -335,7 +335,10 @@ class Indexed(Formal):
                 axes.append(len(group))
                 out += list(group)
                 continue
-            if not group and item in (slice(None, 1), slice(0, 1)):
+            plain = isinstance(item, slice) and not isinstance(
+                item.start, SummationIndex
+            )  # an index is compared with nothing
+            if not group and plain and item in (slice(None, 1), slice(0, 1)):
                 axes.append(0)
                 continue
             if isinstance(item, StepNumber):
