@@ -91,10 +91,7 @@ def test_what_has_no_derivatives_is_called_as_often() -> None:
 
 @pytest.mark.parametrize(("factor", "rejected"), [(1.0, False), (1.01, True)])
 def test_the_count_of_false_alarms_sees_what_is_rejected(factor: float, rejected: bool) -> None:
-    def norm(X: Any, gamma: Any, epsilon: Any) -> Any:
-        return factor * torch.nn.functional.rms_norm(X, X.shape[-1:], gamma.reshape(-1), epsilon)
-
-    layer = Layer("planted", lambda: norm, subject="transformer.rms_norm_of_samples")
+    layer = Layer("planted", lambda: lambda T: factor * torch.softmax(T, -1), subject="hessian.softmax")
     assert bool(alarms(layer, 3)) == rejected
     assert seeded(layer, 3).comparison.settings.seed == 3  # type: ignore[union-attr]
 
