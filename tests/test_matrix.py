@@ -500,6 +500,16 @@ def test_balls_of_an_exponential_hold_the_error_of_a_kernel_where_powers_grow_be
     assert error <= radius_of_expm(A, 24)
 
 
+@pytest.mark.parametrize(("bits", "holds_roundings"), [(53, True), (64, True), (65, False), (300, False)])
+def test_balls_of_an_exponential_hold_the_error_of_kernels_up_to_the_precision_of_floats(
+    bits: int, holds_roundings: bool
+):
+    A = np.array([[0.5, 1.0], [-1.0, 0.25]])
+    with precision(bits):
+        narrow = max(float(entry.rad()) for entry in flint.arb_mat(A.tolist()).exp().entries())
+    assert (radius_of_expm(A, bits) > 1.01 * narrow) is holds_roundings
+
+
 @pytest.mark.parametrize("n", [2, 5, 12])
 @pytest.mark.parametrize("norm", [1e-6, 1e-3, 0.04, 0.3])
 def test_balls_of_an_exponential_hold_the_roundings_of_the_products_of_a_kernel(n: int, norm: float) -> None:

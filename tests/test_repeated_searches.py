@@ -1,27 +1,35 @@
-"""What a search leaves out that repeats an earlier one, and what it does not: domains, kinds of inputs, the worst residual."""
+"""What a search leaves out that repeats an earlier one, and what it does not: domains, kinds of inputs, the worst residual.
+
+And that the wrong variants of laws meet fewer samples first.
+"""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
 import math
+from typing import Any
 
 import hypothesis
 import hypothesis.strategies as st
 import pytest
 import torch
 
+from tests import claims_of_every_kind as every
 from tests import claims_that_fail as toy
-from verify.checks import equality, inequality, units
+from verify.checks import equality, inequality, laws, units
 from verify.checks.equality import CLEARLY_DEAD, EqualityAttack, _Sampling
 from verify.checks.evaluation import one_of
 from verify.checks.foresight import SINGLY, SIZES, at_few_sizes, foreseen, plan
 from verify.checks.inequality import BoundAttack
+from verify.checks.laws import LawAttack
 from verify.checks.record import SEPARATION, UPHELD, Record
 from verify.checks.search import Tally, drawn, everywhere, one_of_each_domain
 from verify.checks.settings import Settings, settings_for
 from verify.inputs.generators import Draw, applicable_domains
 from verify.inputs.witnesses import Witnesses
+from verify.oracles.statistics import LawTest
+from verify.vocabulary import Claim
 
 try:
     from hypothesis.internal.conjecture import providers
@@ -74,8 +82,8 @@ def test_a_repeated_search_of_a_proved_claim_takes_every_domain_once_at_few_size
     assert planned.draws[planned.most :] == tuple(everywhere(proved, REPEATED))
     assert plan(proved, REPEATED, kept, "float32").draws == planned.draws[: -(-planned.most // 4)]
     for name, settings in OTHERS.items():
-        every = plan(proved, settings, kept)
-        assert every.certain == every.draws == foreseen(proved, settings, REPEATED.effort.examples // 4), name
+        whole = plan(proved, settings, kept)
+        assert whole.certain == whole.draws == foreseen(proved, settings, REPEATED.effort.examples // 4), name
 
 
 def test_a_domain_of_the_claims_own_stays_at_its_sizes():
@@ -141,8 +149,8 @@ def test_what_is_not_measured_in_units_would_not_have_been_the_worst(dtype, monk
     several = dataclasses.asdict(attack.sampled(toy.TRUE_IDENTITY, REPEATED, dtype))
     both = len(sides) - fewer
     monkeypatch.setattr(equality, "CLEARLY_DEAD", math.inf)
-    every = dataclasses.asdict(attack.sampled(toy.TRUE_IDENTITY, REPEATED, dtype))
-    for other in (several, every):
+    measured = dataclasses.asdict(attack.sampled(toy.TRUE_IDENTITY, REPEATED, dtype))
+    for other in (several, measured):
         assert found["worst_residual"] == other["worst_residual"] and found["satisfied"] == other["satisfied"]
     assert 0 < fewer <= both < (len(sides) - both - fewer) / 2
 
@@ -180,7 +188,10 @@ def test_a_seed_is_passed_over_where_the_first_sides_have_a_unit_that_is_large_e
     worst = sampling._worst_seed(at, difference, size, usable)
     assert (worst is None) is is_passed_over
     assert asked[0] == float(difference[int((difference / size).argmax())]) / 0.5
-    sampling.mutants[next(iter(sampling.mutants))] = 0.0
+    first, sampling.worst = len(asked), 2.0
+    sampling._worst_seed(at, difference, size, torch.ones(len(left), dtype=torch.bool))
+    assert asked[first] == asked[0] / 2, "of a second violation too the whole unit is found"
+    sampling.worst, sampling.mutants[next(iter(sampling.mutants))] = 0.5, 0.0
     sampling._worst_seed(at, difference, size, usable)
     assert asked[-1] == math.inf, "what is left to be measured needs the whole unit"
 
@@ -231,3 +242,33 @@ def test_the_numbers_of_code_are_drawn_again_after_a_search_that_fails() -> None
     with pytest.raises(ZeroDivisionError):
         drawn("integers", st.integers(0, 1), Settings(), lambda _: 1 // 0, 3)
     assert (providers._get_local_constants, providers.CONSTANTS_CACHE) == before
+
+
+@pytest.mark.parametrize("effort", ["ci", "deep"])
+def test_mutants_of_a_law_meet_a_quarter_of_the_samples_first_and_all_where_these_decide_nothing(effort, monkeypatch):
+    """At effort deep all at once; the law itself always has all."""
+    claim, settings = every.GAUSSIAN, settings_for(effort)
+    whole = laws.law_tests
+    asked: dict[str, list[int]] = {}
+
+    def counted(claim: Claim, formula: Any, raw: Any, seed: int, settings: Settings, samples: int) -> list[LawTest]:
+        asked.setdefault("law" if formula is claim.the_formula else "mutant", []).append(samples)
+        return whole(claim, formula, raw, seed, settings, samples)
+
+    monkeypatch.setattr(laws, "law_tests", counted)
+    record = LawAttack(claim.relation).tested(claim, settings)
+    assert record.outcome == UPHELD and not record.surviving
+    full = claim.relation.samples
+    assert set(asked["law"]) == {full} and set(asked["mutant"]) == {full if effort == "deep" else full // 4}
+
+    def weak(claim: Claim, formula: Any, raw: Any, seed: int, settings: Settings, samples: int) -> list[LawTest]:
+        found = counted(claim, formula, raw, seed, settings, samples)
+        return found if samples == full else [dataclasses.replace(test, p=1.0) for test in found]
+
+    monkeypatch.setattr(laws, "law_tests", weak)
+    asked.clear()
+    again = LawAttack(claim.relation).tested(claim, settings)
+    assert again.outcome == UPHELD and not again.surviving, "what is not decided by a few is tried on all"
+    assert asked["mutant"].count(full) >= len(claim.mutants)
+    survivor = LawAttack(every.LAW_WITH_A_SURVIVOR.relation).tested(every.LAW_WITH_A_SURVIVOR, settings)
+    assert survivor.surviving

@@ -247,6 +247,8 @@ class EqualityAttack(Attack[Equal | HasStructure]):
                 left, right, problem = self._both(claim, inputs)
                 residual, digits = (math.inf, -math.inf) if problem else _object_residual(left, right, arithmetic)
                 for mutant in tried:
+                    if mutants[mutant.name] >= CLEARLY_DEAD and not settings.effort.anew:
+                        continue
                     wrong = flat_objects(claim.evaluate(self.mutated(claim, mutant.function), inputs))
                     gap = math.inf if wrong.shape != right.shape else _object_residual(wrong, right, arithmetic)[0]
                     mutants[mutant.name] = max(mutants[mutant.name], gap)
@@ -371,8 +373,9 @@ class _Sampling:
             settled = all(score >= self._settled for score in self.mutants.values())
             if settled and _in_units(float(difference[index]), rounding) <= self.worst:
                 return None
-            # nor is it less than the unit of the first side, which is often the shorter one
-            least = float(difference[index]) / self.worst if settled and self.worst > 0 else math.inf
+            # nor is it less than the unit of the first side, which is often the shorter one; every violation is measured
+            known = min(self.worst, ROUNDING_LIMIT) if settled else 0.0
+            least = float(difference[index]) / known if known > 0 else math.inf
             unit = self._unit(at.arrays, index, least)
             if unit.usable and unit.value >= least:
                 return None

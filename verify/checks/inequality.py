@@ -364,11 +364,13 @@ class BoundAttack(Attack[AtMost]):
         """The bound decided in balls at drawn inputs of every domain; equality within the enclosure counts as upheld."""
         tally, hall = Tally(), Hall()
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
+        wanted = settings.effort.tying(settings.effort.enclosed, claim.all_sizes and not settings.effort.anew)
         places: list[Draw | Given] = [*systematic(claim, 4 * settings.effort.enclosed, settings.seed)]
         # where a bound is tight its assumptions are met: of use where they are so rarely
         places += [point for point in witnesses_of(claim, "attacked float64").starts if isinstance(point, Given)]
         for draw in places:
-            if tally.satisfied >= settings.effort.enclosed:
+            dead = all(excess >= SEPARATION for excess in mutants.values())
+            if tally.satisfied >= (wanted if dead else settings.effort.enclosed):
                 break
             place = Place(claim, one_of(claim, draw.arrays(claim, 1), 0))
             decision = place.decide(claim.the_formula)
@@ -379,7 +381,8 @@ class BoundAttack(Attack[AtMost]):
             score = math.inf if decision.certain else (decision.ratio if decision.ratio is not None else 0.0)
             hall.offer(min(score, BEYOND), place, dict(draw.sizes))
             for mutant in claim.mutants:
-                mutants[mutant.name] = max(mutants[mutant.name], place.excess(mutant.function))
+                if mutants[mutant.name] < CLEARLY_DEAD or settings.effort.anew:
+                    mutants[mutant.name] = max(mutants[mutant.name], place.excess(mutant.function))
         return self._judged(claim, "enclosed", "ball", settings, tally, hall, mutants)
 
     def scaled(self, claim: Claim, settings: Settings) -> Record:
