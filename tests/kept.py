@@ -4,8 +4,8 @@
     @pytest.mark.kept("docs/wrong-layers.md")   and a file, or the files of a folder, that the test reads
 
 Its inputs are all claims and the engine, the module of the test and what that imports or names, the files of the marker,
-the installed libraries, Python, the processor, and the options of the run.  If one of them is another, the test runs.  What
-a test opens beside them is a failure: nothing could be kept of it.
+the installed libraries, Python, the processor, and the options of the run.  If one of them is another, the test runs.  If a
+test opens another file of the project, nothing is kept of it, and the summary names the file.
 
 Only a test that passed is not run again.  One that failed is kept as failed, and runs until an input is another.
 """
@@ -13,6 +13,7 @@ Only a test that passed is not run again.  One that failed is kept as failed, an
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import platform
 import re
@@ -43,6 +44,7 @@ VARIABLES = (
 )  # fmt: skip
 CHECK = "test"  #: of the records of tests
 AS = "kept as"  #: the fingerprint, where reports of workers come together
+NOT_KEPT = "not kept"  #: why
 FROM_EVIDENCE = "kept outcome"
 
 
@@ -158,13 +160,20 @@ def fingerprint(root: Path, files: Collection[Path], about: Iterable[str]) -> st
 # -- what a test opens -------------------------------------------------------------------------------------------------
 
 _WATCHES: list[set[str]] = []
+#: By module, what was opened when it was imported.
+_IMPORTED: dict[str, set[str]] = {}
 
 
 def _see(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open" and _WATCHES and isinstance(arguments[0], str):
+    if event == "open" and isinstance(arguments[0], str):
         path = os.path.abspath(arguments[0])
         for opened in _WATCHES:
             opened.add(path)
+        frame = inspect.currentframe()
+        while frame is not None and frame.f_code.co_name != "<module>":
+            frame = frame.f_back
+        if frame is not None:
+            _IMPORTED.setdefault(frame.f_code.co_filename, set()).add(path)
 
 
 @functools.cache
@@ -182,6 +191,12 @@ def watching(opened: set[str]) -> Iterator[None]:
         yield
     finally:
         _WATCHES.remove(opened)
+
+
+def add_opened(paths: Iterable[str]) -> None:
+    """What another process has opened for the test that is under way."""
+    for opened in _WATCHES:
+        opened.update(paths)
 
 
 def _not_among(root: Path, opened: Iterable[str], files: Collection[Path]) -> list[str]:
@@ -222,20 +237,14 @@ class Kept:
             cached.cache_clear()
         folders = (*WHOLE, "tests", "docs")
         self.state = {path: _state(path) for folder in folders for path in _below(self.root / folder)}
-        self.imported: dict[str, set[str]] = {}  #: by test module, what was opened when it was imported
+        _watched()
         self.files: dict[str, frozenset[Path]] = {}
         self.fingerprints: dict[str, str] = {}
         self.passed: set[str] = set()  #: before, with the present inputs
         self.reports: dict[str, list[pytest.TestReport]] = {}
         self.reused = self.ran = 0
+        self.not_kept: dict[str, str] = {}  #: why, and the first test
         self.other: list[str] = []  #: that passed before and do not now
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
-        if not isinstance(collector, pytest.Module):
-            return (yield)
-        with watching(self.imported.setdefault(collector.nodeid, set())):
-            return (yield)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -269,27 +278,27 @@ class Kept:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         if item.nodeid not in self.files or self._stands(item):
             return (yield)
-        opened = item.stash[_OPENED] = set(self.imported.get(_module_of(item), ()))
+        opened = item.stash[_OPENED] = set[str]()
         with watching(opened):
             return (yield)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        result = yield
-        if _OPENED in item.stash:
-            unknown = _not_among(self.root, item.stash[_OPENED], self.files[item.nodeid])
-            if unknown:
-                pytest.fail(f"reads {', '.join(unknown)}, which its marker `kept` does not name", pytrace=False)
-        return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
         try:
             return (yield)
         finally:
-            if _OPENED in item.stash and self._is_as_before(self.files[item.nodeid]):
-                before = UPHELD if item.nodeid in self.passed else ""
-                item.user_properties.append((AS, f"{self.fingerprints[item.nodeid]} {before}"))
+            if _OPENED in item.stash:
+                item.user_properties.append(self._found_of(item))
+
+    def _found_of(self, item: pytest.Item) -> tuple[str, str]:
+        """What the report of a test says: the fingerprint that its outcome is kept under, or why it is not kept."""
+        files = self.files[item.nodeid]
+        imported = (_IMPORTED.get(str(path), ()) for path in files)
+        if unknown := _not_among(self.root, item.stash[_OPENED].union(*imported), files):
+            return NOT_KEPT, f"{item.path.name} reads {', '.join(unknown)}, which its marker `kept` does not name"
+        if not self._is_as_before(files):
+            return NOT_KEPT, "code was written during the run"
+        return AS, f"{self.fingerprints[item.nodeid]} {UPHELD if item.nodeid in self.passed else ''}"
 
     def _is_as_before(self, files: Iterable[Path]) -> bool:
         """Whether no file was written since the run began: what was found would be about another text."""
@@ -306,6 +315,8 @@ class Kept:
         if report.when != "teardown":
             return
         del self.reports[report.nodeid]
+        if NOT_KEPT in said:
+            self.not_kept.setdefault(str(said[NOT_KEPT]), report.nodeid)
         if AS in said:
             kept_as, _, before = str(said[AS]).partition(" ")
             self._keep(report.nodeid, kept_as, before, reports)
@@ -326,6 +337,8 @@ class Kept:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         for name in self.other:
             terminalreporter.line(f"DIFFERS  {name} passed before, with the same inputs", red=True)
+        for why, name in self.not_kept.items():
+            terminalreporter.line(f"NOT KEPT  {name}: {why}", yellow=True)
         if self.reused:
             both = self.reused + self.ran
             terminalreporter.line(
@@ -334,11 +347,6 @@ class Kept:
 
 
 _OPENED = pytest.StashKey[set[str]]()
-
-
-def _module_of(item: pytest.Item) -> str:
-    module = item.getparent(pytest.Module)
-    return module.nodeid if module else ""
 
 
 def _state(path: Path) -> tuple[int, int] | None:

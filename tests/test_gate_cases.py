@@ -19,6 +19,8 @@ from verify.gate.prepared import points_of
 from verify.gate.probes import cases_of_kernels
 from verify.gate.profiles import profile_of
 
+pytestmark = pytest.mark.kept
+
 layers()
 
 

@@ -21,6 +21,8 @@ from verify.inputs.generators import systematic
 from verify.vocabulary.registry import load
 from verify.vocabulary.subjects import replaced
 
+pytestmark = pytest.mark.kept
+
 KEY = "hessian.jacobian-key"  # Lemma B.1, dF/dW_K: one side has the derivative of the layer, the other calls no layer
 
 

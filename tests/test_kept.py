@@ -158,16 +158,23 @@ def test_an_error_after_the_test_is_no_pass(tree: pytest.Pytester) -> None:
     assert [times(tree, passed=1, errors=1), times(tree, passed=1, errors=1)] == [2, 2]
 
 
-@pytest.mark.parametrize("where", ["    open('notes/other.md').close()", "open('notes/other.md').close()"])
-def test_a_file_that_the_marker_does_not_name_fails_the_test(tree: pytest.Pytester, where: str) -> None:
-    """Whether the test opens it or its module does."""
-    module = tree.path / "test_layers.py"
-    module.write_text(f"{module.read_text()}\n{where}\n")
-    result = tree.runpytest_inprocess("-p", "tests.kept", "test_layers.py")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*reads notes/other.md, which its marker `kept` does not name*"])
-    module.write_text(module.read_text().replace("notes/other.md", "docs/table.md"))
+@pytest.mark.parametrize(
+    ("name", "where"), [("test_layers.py", "    "), ("test_layers.py", ""), ("layers.py", ""), ("below.py", "")]
+)
+def test_nothing_is_kept_of_a_test_that_opens_what_its_marker_does_not_name(
+    tree: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, name: str, where: str
+) -> None:
+    """Whether the test opens it, its module does, or a module that others have imported before."""
+    tree.makepyfile(below="", test_above="import below\n")
+    (tree.path / "layers.py").write_text("import below\nVALUE = True\n")
+    module = tree.path / name
+    module.write_text(f"{module.read_text()}\n{where}open('notes/other.md').close()\n")
+    result = tree.runpytest_inprocess("-p", "tests.kept", "test_above.py", "test_layers.py")
+    result.stdout.fnmatch_lines(["NOT KEPT  test_layers.py::test_layer: *reads notes/other.md, which its marker*"])
     assert times(tree) == 2
+    module.write_text(module.read_text().replace("notes/other.md", "docs/table.md"))
+    monkeypatch.setattr(kept, "_IMPORTED", {})  # as in a new process
+    assert [times(tree), times(tree)] == [2, 0]
 
 
 def test_nothing_is_kept_of_code_that_was_written_during_the_run(tree: pytest.Pytester) -> None:

@@ -21,6 +21,8 @@ from verify.matrix import concatenate, each, eye, iterated, mapped, softmax, ste
 from verify.oracles import jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
+pytestmark = pytest.mark.kept
+
 N, D, L = map(size_symbol, "Ndl")
 X, Y = named("X", N, D), named("Y", N, D)
 W, V, Q = (named(name, L, D, D) for name in "WVQ")
