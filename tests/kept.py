@@ -13,18 +13,17 @@ Only a test that passed is not run again.  One that failed is kept as failed, an
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import platform
 import re
 import sys
 from collections.abc import Collection, Generator, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.opened import IMPORTED, listen, watching
 from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.evidence.sources import digest_of, source_of
 from verify.evidence.store import EvidenceWriter, current, in_force, read
@@ -34,7 +33,7 @@ WHOLE = ("theorems", "verify")
 #: Folders of these that count for tests that reach them, or that start processes: commands, and what is shown of evidence.
 PARTS = ("verify/cli", "verify/report", "verify/site")
 #: What every test is run by.
-RUNNERS = ("pyproject.toml", "tests/durations.py", "tests/kept.py")
+RUNNERS = ("pyproject.toml", "tests/durations.py", "tests/kept.py", "tests/opened.py")
 #: In the text of a test: names of modules of the project, and what starts other processes or other runs of pytest.
 _NAMED = re.compile(r"\b(?:tests|theorems|verify)(?:\.[A-Za-z_]\w*)+")
 _STARTS = re.compile(r"\b(?:subprocess|multiprocessing|pytester|runpy|fork)\b")
@@ -159,45 +158,6 @@ def fingerprint(root: Path, files: Collection[Path], about: Iterable[str]) -> st
 
 # -- what a test opens -------------------------------------------------------------------------------------------------
 
-_WATCHES: list[set[str]] = []
-#: By module, what was opened when it was imported.
-_IMPORTED: dict[str, set[str]] = {}
-
-
-def _see(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open" and isinstance(arguments[0], str):
-        path = os.path.abspath(arguments[0])
-        for opened in _WATCHES:
-            opened.add(path)
-        frame = inspect.currentframe()
-        while frame is not None and frame.f_code.co_name != "<module>":
-            frame = frame.f_back
-        if frame is not None:
-            _IMPORTED.setdefault(frame.f_code.co_filename, set()).add(path)
-
-
-@functools.cache
-def _watched() -> None:
-    """Let Python tell what is opened, from now on: such a hook stays."""
-    sys.addaudithook(_see)
-
-
-@contextmanager
-def watching(opened: set[str]) -> Iterator[None]:
-    """Add what is opened inside."""
-    _watched()
-    _WATCHES.append(opened)
-    try:
-        yield
-    finally:
-        _WATCHES.remove(opened)
-
-
-def add_opened(paths: Iterable[str]) -> None:
-    """What another process has opened for the test that is under way."""
-    for opened in _WATCHES:
-        opened.update(paths)
-
 
 def _not_among(root: Path, opened: Iterable[str], files: Collection[Path]) -> list[str]:
     """Files of the project that were opened and are not among the inputs; compiled ones stand for their sources."""
@@ -237,7 +197,7 @@ class Kept:
             cached.cache_clear()
         folders = (*WHOLE, "tests", "docs")
         self.state = {path: _state(path) for folder in folders for path in _below(self.root / folder)}
-        _watched()
+        listen()
         self.files: dict[str, frozenset[Path]] = {}
         self.fingerprints: dict[str, str] = {}
         self.passed: set[str] = set()  #: before, with the present inputs
@@ -293,7 +253,7 @@ class Kept:
     def _found_of(self, item: pytest.Item) -> tuple[str, str]:
         """What the report of a test says: the fingerprint that its outcome is kept under, or why it is not kept."""
         files = self.files[item.nodeid]
-        imported = (_IMPORTED.get(str(path), ()) for path in files)
+        imported = (IMPORTED.get(str(path), ()) for path in files)
         if unknown := _not_among(self.root, item.stash[_OPENED].union(*imported), files):
             return NOT_KEPT, f"{item.path.name} reads {', '.join(unknown)}, which its marker `kept` does not name"
         if not self._is_as_before(files):

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kept import add_opened, watching
+from tests.opened import add_opened, watching
 
 ROOT = Path(__file__).resolve().parents[1]
 #: What the commands import sooner or later.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import kept
+from tests import kept, opened
 
 TESTS = """
     from pathlib import Path
@@ -162,7 +162,7 @@ def test_an_error_after_the_test_is_no_pass(tree: pytest.Pytester) -> None:
     ("name", "where"), [("test_layers.py", "    "), ("test_layers.py", ""), ("layers.py", ""), ("below.py", "")]
 )
 def test_nothing_is_kept_of_a_test_that_opens_what_its_marker_does_not_name(
-    tree: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, name: str, where: str
+    tree: pytest.Pytester, name: str, where: str
 ) -> None:
     """Whether the test opens it, its module does, or a module that others have imported before."""
     tree.makepyfile(below="", test_above="import below\n")
@@ -173,7 +173,7 @@ def test_nothing_is_kept_of_a_test_that_opens_what_its_marker_does_not_name(
     result.stdout.fnmatch_lines(["NOT KEPT  test_layers.py::test_layer: *reads notes/other.md, which its marker*"])
     assert times(tree) == 2
     module.write_text(module.read_text().replace("notes/other.md", "docs/table.md"))
-    monkeypatch.setattr(kept, "_IMPORTED", {})  # as in a new process
+    opened.IMPORTED.clear()  # as in a new process
     assert [times(tree), times(tree)] == [2, 0]
 
 
