@@ -30,6 +30,8 @@ from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, InputError, Paper, load
 from verify.vocabulary.subjects import definition_of
 
+pytestmark = pytest.mark.kept
+
 T = torch.tensor([[0.5, -1.0, 2.0], [0.0, 0.25, 1.0]], dtype=torch.float64)
 M = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]], dtype=torch.float64)
 

@@ -19,6 +19,8 @@ from verify.checks.settings import Settings, settings_for
 from verify.inputs.generators import Draw
 from verify.inputs.witnesses import Witnesses
 
+pytestmark = pytest.mark.kept
+
 try:
     from hypothesis.internal.conjecture import providers
 except ImportError:  # of an earlier release
