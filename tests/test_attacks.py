@@ -29,6 +29,8 @@ from verify.inputs.witnesses import Given
 from verify.matrix import absolute, exp, frobenius_norm, log, sqrt, total
 from verify.vocabulary import ArithmeticUnsupported, Assumption, AtMost, Claim, Equal, Real, Shape, Size
 
+pytestmark = pytest.mark.kept
+
 QUICK = settings_for("quick")
 #: A search of two draws, of four seeds each.
 BRIEF = Settings(replace(EFFORTS["quick"], examples=1, batch=4, ascent=0))

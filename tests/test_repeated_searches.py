@@ -31,6 +31,8 @@ from verify.inputs.witnesses import Witnesses
 from verify.oracles.statistics import LawTest
 from verify.vocabulary import Claim
 
+pytestmark = pytest.mark.kept
+
 try:
     from hypothesis.internal.conjecture import providers
 except ImportError:  # of an earlier release

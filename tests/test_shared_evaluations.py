@@ -32,6 +32,8 @@ from verify.matrix import spectral
 from verify.vocabulary import Claim, load
 from verify.vocabulary.shapes import Real, Shape
 
+pytestmark = pytest.mark.kept
+
 SETTINGS = settings_for("quick")
 
 
