@@ -26,7 +26,7 @@ def within(item: Any) -> Iterator[tuple[Any, ...]]:
 
 def mentions(item: Any, x: str) -> bool:
     """Whether the input x occurs in a datum."""
-    return any(found[:1] == ("input",) and found[4] == x for found in within(item))
+    return x in q.inputs_in(item)
 
 
 class Differential:

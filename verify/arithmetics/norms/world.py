@@ -134,6 +134,8 @@ class World:
     targets: frozenset[sympy.Symbol] = frozenset()
     #: The searches so far, by what they end at: variants of a formula mostly contain the same quantities.
     searches: dict[Any, Any] = field(default_factory=dict)
+    #: Whether nodes contain a variable, by the variable and the node: neither changes once it is made.
+    depending: dict[Node, dict[Node, bool]] = field(default_factory=dict)
     #: How many derivatives enclose what is being evaluated.
     variables: int = 0
     #: What of the assumptions was used.
