@@ -39,8 +39,9 @@ docs: $(VENV)/ready
 docs-numbers: $(VENV)/ready
 	$(BIN)/python -m tests.numbers
 
-test: $(VENV)/libraries lint
+test: $(VENV)/libraries
 	@$(BIN)/python -m tests.absent
+	$(MAKE) lint
 	$(BIN)/python -m pytest -n $(WORKERS) --long-tests=list $(PYTEST_ARGS)
 
 audit: $(VENV)/libraries

@@ -13,6 +13,7 @@ Only a test that passed is not run again.  One that failed is kept as failed, an
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import platform
 import re
@@ -75,6 +76,10 @@ def _is_of_tests(root: Path, file: Path) -> bool:
     return not any(file.is_relative_to(root / folder) for folder in WHOLE)
 
 
+def _is_own(root: Path, path: Path) -> bool:
+    return path.is_relative_to(root) and not any(part.startswith(".") for part in path.relative_to(root).parts)
+
+
 def _reached_from(root: Path, files: Iterable[Path]) -> set[Path]:
     """Modules of the project that these files come to, themselves among them."""
     found: set[Path] = set()
@@ -101,18 +106,17 @@ def _whole(root: Path) -> frozenset[Path]:
 
 
 @functools.cache
-def files_of(root: Path, module: Path, named: tuple[str, ...] = ()) -> frozenset[Path]:
-    """The files that decide the outcome of the tests of a module, which names some of them."""
+def files_of(
+    root: Path, module: Path, named: tuple[str, ...] = (), fixtures: frozenset[Path] = frozenset()
+) -> frozenset[Path]:
+    """The files that decide the outcome of tests of a module that name some of them and use the fixtures of others."""
     above = [folder / "conftest.py" for folder in module.parents if folder.is_relative_to(root)]
     runners = [path for path in (*above, *(root / name for name in RUNNERS)) if path.is_file()]
     reached = _reached_from(root, [module, *(path for path in runners if path.suffix == ".py")])
-    own = _reached_from(root, [module])
+    own = _reached_from(root, [module, *fixtures])
     starts = any(_STARTS.search(path.read_text(encoding="utf-8")) for path in own if _is_of_tests(root, path))
-    left_out = [
-        root / part
-        for part in PARTS
-        if not (starts or any(path.is_relative_to(root / part) for path in _reached_from(root, [module])))
-    ]
+    shown = [root / part for part in PARTS]
+    left_out = [part for part in shown if not (starts or any(path.is_relative_to(part) for path in own))]
     engine = {path for path in _whole(root) if not any(path.is_relative_to(part) for part in left_out)}
     texts = {path for name in named for path in (_below(root / name) if (root / name).is_dir() else [root / name])}
     return frozenset({*engine, *(path for path in reached if _is_of_tests(root, path)), *runners, *texts})
@@ -165,8 +169,7 @@ def _not_among(root: Path, opened: Iterable[str], files: Collection[Path]) -> li
     for path in map(Path, opened):
         if path.parent.name == "__pycache__":
             path = path.parent.parent / f"{path.name.partition('.')[0]}.py"
-        own = path.is_relative_to(root) and not any(part.startswith(".") for part in path.relative_to(root).parts)
-        if own and path not in files and path.is_file():
+        if _is_own(root, path) and path not in files and path.is_file():
             found.add(path.relative_to(root).as_posix())
     return sorted(found)
 
@@ -211,7 +214,7 @@ class Kept:
         marked = [(item, marker) for item in session.items if (marker := item.get_closest_marker("kept"))]
         prints: dict[frozenset[Path], str] = {}
         for item, marker in marked:
-            files = self.files[item.nodeid] = files_of(self.root, item.path, marker.args)
+            files = self.files[item.nodeid] = files_of(self.root, item.path, marker.args, _fixtures_of(item, self.root))
             self.state.update({path: _state(path) for path in files if path not in self.state})
             if files not in prints:
                 prints[files] = fingerprint(self.root, files, self.about)
@@ -304,6 +307,13 @@ class Kept:
             terminalreporter.line(
                 f"{self.reused:,} of {both:,} tests whose inputs are known from evidence about this code, --again repeats them"
             )
+
+
+def _fixtures_of(item: pytest.Item, root: Path) -> frozenset[Path]:
+    """The files of the project that define the fixtures of a test."""
+    known = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
+    files = (Path(inspect.getfile(inspect.unwrap(each.func))) for several in known for each in several)
+    return frozenset(path for path in files if _is_own(root, path))
 
 
 _OPENED = pytest.StashKey[set[str]]()

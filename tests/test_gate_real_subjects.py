@@ -262,6 +262,7 @@ PAGES = "".join(
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGES, flags=re.DOTALL)
 
 
+@pytest.mark.long("one tries every theorem about an attention layer")
 @pytest.mark.parametrize("code", BLOCKS, ids=[str(number) for number in range(len(BLOCKS))])
 def test_every_documented_example_runs(code):
     for library in ("scipy", "curvlinops", "transformers"):

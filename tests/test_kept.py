@@ -127,6 +127,15 @@ def test_what_shows_evidence_counts_for_tests_that_reach_it(tree: pytest.Pyteste
     assert root / "verify/site/pages.py" in kept.files_of(root, module)
 
 
+def test_what_a_fixture_reaches_counts_for_the_tests_that_use_it(tree: pytest.Pytester) -> None:
+    fixture = "import pytest\n\n@pytest.fixture{}\ndef site():\n    import verify.site.pages\n"
+    for number, used in enumerate(("", "(autouse=True)")):
+        tree.makeconftest(fixture.format(used))
+        assert times(tree) == 2
+        write("verify/site/pages.py")(tree.path, None)  # type: ignore[arg-type]
+        assert times(tree) == (2 if number else 0)
+
+
 def test_again_runs_all_and_names_what_differs(tree: pytest.Pytester) -> None:
     assert times(tree) == 2
     assert times(tree, "--again") == 2 and times(tree) == 0
