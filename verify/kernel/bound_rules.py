@@ -11,6 +11,7 @@ from typing import Any
 
 from verify.kernel import quantities as q
 from verify.kernel import smallest_values, varying
+from verify.kernel.exponential_rules import EXPONENTIAL_RULES, is_skew, rotation
 from verify.kernel.polynomials import is_concave, odd, rational, slope, stays_below, stays_within
 from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
@@ -144,10 +145,6 @@ HEADS: dict[str, Callable[..., Any]] = {
 Instance = tuple[Any, ...]  # left and right side, and conditions
 
 
-def is_skew(S: Matrix) -> bool:
-    return S.times(number(-1)) == S.T
-
-
 def has(A: Matrix, property: str) -> bool:
     """Whether a matrix is an input that is declared to have a property."""
     return q.is_input(q.single_atom(A, "input"), property)
@@ -158,11 +155,7 @@ def covariances(T: Matrix) -> Matrix:
     return opaque("rows as diagonals", size, size, p) - opaque("rows as outer products", size, size, p)
 
 
-def rotation(S: Matrix) -> Matrix:
-    return q.applied("exponential", S)
-
-
-RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
+RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | EXPONENTIAL_RULES | {
     "triangle inequality": (
         "||A + B + ...|| <= ||A|| + ||B|| + ...",
         lambda kind, *terms: (norm(kind, sum(terms[1:], terms[0])), sum((norm(kind, A) for A in terms), number(0))),
@@ -261,16 +254,6 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
         lambda kind, A, B: (norm(kind, q.bilinear("entrywise", A, q.applied("step", B))), norm(kind, A), kind in ("F", "max")),
     ),
     "largest of open gates": ("max step(A) <= 1", lambda A: (big(q.applied("step", A)), number(1))),
-    "exponential of a skew matrix": (
-        "||exp(S)||_2 <= 1 for skew S",
-        lambda S: (two(rotation(S)), number(1), is_skew(S)),
-    ),
-    "exponentials of skew matrices": (
-        "||exp(S) - exp(R)|| <= ||S - R|| for skew S and R",
-        lambda kind, S, R: (
-            norm(kind, rotation(S) - rotation(R)), norm(kind, S - R), is_skew(S) and is_skew(R) and kind in ("2", "F"),
-        ),
-    ),
     "antisymmetric product": (
         "||A B^T - B A^T||_2 <= ||[A, B]||_2^2",
         lambda A, B: (two(A @ B.T - B @ A.T), two(concatenated(A.T, B.T)) ** 2),
@@ -301,6 +284,10 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
         "||I - a^T a / ||a||^2||_2 <= 1",
         lambda a: (two(opaque("projection", a.columns, a.columns, a)), number(1), a.rows == number(1)),
     ),
+    "Gram matrix of a contraction": (
+        "||I - A^T A||_2 <= 1 for ||A||_2 <= 1, as its eigenvalues are 1 less the squares of singular values, and perhaps 1",
+        lambda A: (two(q.identity(A.columns) - A.T @ A), number(1), (two(A), number(1))),
+    ),
     "permutation": ("||P||_2 <= 1", lambda P: (two(P), number(1), q.single_atom(P, "permutation") is not None)),
     "mean of rotations": ("||int_0^1 exp(t S) dt||_2 <= 1 for skew S", lambda S: (two(mean(S)), number(1), is_skew(S))),
     "rotation by its mean": (
@@ -310,10 +297,6 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
     "rotation by its mean, reversed": (
         "exp(S) - I = int_0^1 exp(t S) dt S",
         lambda kind, A, S, B: (norm(kind, A @ (rotation(S) - q.identity(S.rows)) @ B), norm(kind, A @ mean(S) @ S @ B)),
-    ),
-    "similar matrices": (
-        "||exp(V M W)||_2 <= ||V||_2 ||W||_2 ||exp(M)||_2 for the inverse W of V",
-        lambda V, W, M: (two(rotation(V @ M @ W)), two(V) * two(W) * two(rotation(M)), q.applied("inverse", V) == W),
     ),
     "exponential of a dissipative matrix": (
         "||exp(c M)||_2 <= 1 for c >= 0 and M with x^T M x <= 0",

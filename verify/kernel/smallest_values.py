@@ -53,6 +53,10 @@ RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
         "sigma_min(A) sigma_min(B) <= sigma_min(A B) where neither A nor B has more columns than rows",
         lambda A, B: (smallest(A) * smallest(B), smallest(A @ B), is_tall(A), is_tall(B)),
     ),
+    "product from below": (
+        "sigma_min(A) ||B|| <= ||A B|| where A has no more columns than rows, as ||A x|| is at least sigma_min(A) ||x||",
+        lambda kind, A, B: (smallest(A) * norm(kind, B), norm(kind, A @ B), kind in ("2", "F"), is_tall(A)),
+    ),
     "smallest at most largest singular value": (
         "sigma_min(A) <= ||A||_2", lambda A: (smallest(A), norm("2", A)),
     ),

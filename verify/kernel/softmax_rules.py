@@ -104,6 +104,16 @@ SOFTMAX_RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
         "sqrt(m / n) <= ||softmax(T)||_2, as the rows add up to one",
         lambda T: (root_of_ratio(T), norm("2", q.applied("softmax", T))),
     ),
+    "softmax of larger logits": (
+        "||softmax(c T)||_F <= ||softmax(d T)||_F for 0 <= c <= d, as the derivative of the sum of the squares of weights p_i by c "
+        "is twice the covariance of p_i and t_i under these weights, which rise together",
+        lambda c, d, T: (
+            norm("F", q.applied("softmax", T.times(c))),
+            norm("F", q.applied("softmax", T.times(d))),
+            (number(0), c),
+            (c, d),
+        ),
+    ),
     "range": ("0 <= max_i (max_j T_ij - min_j T_ij)", lambda i, T: (number(0), spread(T, i))),
     "softmax near equal weights": (
         "||softmax(T) - 1/n||_F <= sqrt(m / n) sinh(D / 2), D the largest range of a row of T",

@@ -127,6 +127,8 @@ class _Replay(Instances):
             if tree is None:
                 raise NotCertified("no tree of boxes")
             return {**self.stated(), "comparison": ["boxes", tree]}
+        if self.entry.cases:
+            return {**self.stated(), "comparison": self._by_cases()}
         self.w.point_directions(self.entry.steps)
         for step in self.entry.steps:
             self._offer(step)
@@ -140,6 +142,15 @@ class _Replay(Instances):
             self.kept = set(self.outside)
             comparison = self._finished()
         return {**self.stated(), "steps": self.steps, "comparison": comparison}
+
+    def _by_cases(self) -> list[Any]:
+        """The reason for each of several numbers in the place of their largest on the right-hand side."""
+        symbol, found = self.entry.steps[0].quantity, []
+        for value, case in zip(self.w.known.atoms[symbol].payload, self.entry.cases, strict=True):
+            made = _Replay(self.w, case, self.facts).part()
+            reason = ["steps", made["steps"], made["comparison"]] if made["steps"] else made["comparison"]
+            found.append([self.w.scalar(value), reason])
+        return ["cases", self.w.scalar(symbol), found]
 
     def stated(self) -> dict[str, Any]:
         """What is to be shown, without steps."""

@@ -13,7 +13,8 @@ from verify.arithmetics.norms import entries, lower_instances, nodes, rules
 from verify.arithmetics.norms.atoms import NORMS
 from verify.arithmetics.norms.diagonals import multiplied_out
 from verify.arithmetics.norms.differentials import depends, largest_slope
-from verify.arithmetics.norms.recording import KINDS, Writer, any_of, family_of, generators, row_source, text_of
+from verify.arithmetics.norms.length_instances import of_lengths
+from verify.arithmetics.norms.recording import KINDS, Writer, family_of, generators, row_source, text_of
 from verify.arithmetics.norms.singular_polynomials import blocks_of_exponential, rotation_less_identity
 from verify.arithmetics.norms.softmax_instances import of_softmax
 from verify.arithmetics.norms.world import Node, unused_index
@@ -45,6 +46,7 @@ class Instances:
         """Steps of the checker that may stand for one step of the derivation."""
         rule, bound = step.rule, step.bound
         yield from of_softmax(self.w, step, self._reason)
+        yield from of_lengths(self.w, self.value, g, step)
         atom = self.w.known.atoms.get(step.quantity)
         if rule == "definition of the largest":
             yield from self._below_a_largest(step)
@@ -174,6 +176,9 @@ class Instances:
             yield [("exponential of a skew matrix", inner)]
         elif rule == "iterated polynomial":
             yield from self._starting([inner[0]], lambda M: ("iterate", [M[0], *map(w.scalar, node.data)]))
+        elif rule == "Gram matrix of a contraction":
+            for factor in filter(None, map(nodes.gram_factor, node.parts)):
+                yield from self._starting([w.transposed(w.node(factor))], lambda M: (rule, M))
         elif rule == "derivative along a unit direction":
             yield [(rule, [A])]
         elif rule == "chain rule":
@@ -520,8 +525,7 @@ class Instances:
             ]
             for item in weights:
                 yield [("softmax row", [self.w.matrix(item[4])])]
-        if g[0] == "norm" and g[1] == "2":
-            A = any_of(g[2])
+        for A in sorted(g[2], key=text_of) if g[:2] == ("norm", "2") else ():
             if (item := quantities.single_atom(A, "exponential")) is not None:
                 yield [("exponential of a skew matrix", [self.w.matrix(item[4])])]
 

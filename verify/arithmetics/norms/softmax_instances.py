@@ -39,6 +39,14 @@ def of_softmax(w: Writer, step: Any, reason: Reason) -> Iterator[Steps]:
             size = softmax_rules.spread(w.value(arguments[1]), w.value(arguments[0]))
             if (why := reason(size, quantities.number(1))) is not None:
                 yield [("softmax near equal weights, by a chord", arguments, [why])]
+    elif step.rule == "softmax of larger logits":
+        for symbol in step.bound.free_symbols & w.known.atoms.keys():
+            sides = [nodes.single(X.parts[0]) for X in (node, w.known.atoms[symbol].payload[0])]
+            (c, T), (d, _) = sides
+            places = [w.scalar(c), w.scalar(d)]
+            reasons = [reason(*map(w.value, pair)) for pair in ((w.scalar(0), places[0]), places)]
+            if None not in reasons:
+                yield [(step.rule, [*places, w.node(T)], reasons)]
     elif step.rule == "softmax row less an entry" and node.kind == "without column":
         yield [(step.rule, [w.index(node.data[0]), w.node(node.parts[0].parts[0])])]
     elif step.rule == "trace of a covariance":
