@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.kernel_values import Values
-from verify.kernel import bounds
+from verify.kernel import bounds, varying
 from verify.kernel import quantities as q
 from verify.kernel.bound_rules import HEADS, RULES
 from verify.kernel.bounds import Reader, check, statement
@@ -168,6 +168,12 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
 
         return derivative
 
+    def first_factor(t: Table) -> list[Any]:
+        """softmax(Z Z^T), its derivative by columns at Z = A, and a fixed matrix."""
+        Z = t.reader.table[t.matrix("Z", "m", "n")]
+        F = q.applied("softmax", Z @ Z.T)
+        return [F, varying.derivative_of(F, A(t), "column-major", "Z"), B(t)]
+
     def eye(t: Table, rows: str = "m") -> Any:
         return q.identity(t.value("size", rows) * t.value("size", "k" if rows == "n" else "n"))
 
@@ -225,6 +231,8 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "unit rows": lambda t: [of("U")(t)],
         "projection": lambda t: [of("t", "1", "n")(t)],
         "Gram matrix of a contraction": lambda t: [of("K")(t)],
+        "series of an exponential": lambda t: [Y(t), B(t)],
+        "mean of exponentials": lambda t: [q.norm("F", A(t))],
         "permutation": lambda t: [q.atom("permutation", number(4), number(4), "commutation", number(2), number(2))],
         "mean of rotations": lambda t: [S(t)],
         "Cauchy-Schwarz": lambda t: [index(t, "m"), A(t)],
@@ -250,6 +258,9 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "derivative of a sum of products": lambda t: ["2", eye(t), moving("row-major", "sum")(t), eye(t)],
         "derivative of a sum of products (columns)": lambda t: ["2", eye(t), moving("column-major", "sum")(t), eye(t)],
         "derivative of a sum": lambda t: ["2", eye(t), moving("row-major", "sum")(t), eye(t)],
+        "product rule (of a derivative, 2)": lambda t: ["2", *first_factor(t)],
+        "product rule (of a derivative, F)": lambda t: ["F", *first_factor(t)],
+        "Weyl": lambda t: [A(t), C(t)],
         "chain rule (rows)": lambda t: ["2", eye(t, "n"), A(t).T, moving("row-major")(t), B(t), eye(t)],
         "chain rule (columns)": lambda t: ["F", eye(t, "n"), A(t).T, moving("column-major")(t), B(t), eye(t)],
         "chain rule of normalised rows": lambda t: [
@@ -291,6 +302,8 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "weight by its gap": logits,
         "softmax row less an entry": row_of_logits,
         "covariance by the weights beside one": row_of_logits,
+        "row of a covariance": row_of_logits,
+        "covariance off the diagonal": row_of_logits,
         "unit row and its skew image": lambda t: [of("u", "1", "n")(t), t.value("scalar", "x"), S(t)],
         "differential of an iteration in the frame of its start (rows)": lambda t: framed(t, "rows"),
         "differential of an iteration in the frame of its start (columns)": lambda t: framed(t, "columns"),
@@ -353,6 +366,15 @@ Wrong = Callable[[Table], tuple[Any, ...]]
 def contraction(t: Table, name: str = "K") -> list[Any]:
     """The reason why the norm of K is at most 1."""
     return [["instance", "orthonormal", [t.matrix(name, "m", "n")], [], t.one(), ["terms"]]]
+
+
+def product_rule(t: Table, layout: str, last: str, name: str, other: str = "") -> tuple[Any, ...]:
+    """The product rule for softmax(Z) Z C, or another function in the place of one of the softmax matrices."""
+    size, Z = t.add("^", t.add("size", "n"), 2, 1), t.matrix(name, "n", "n")
+    F = t.add("function", "softmax", Z)
+    inner = t.add("function", other, Z) if other else F
+    J = t.add("opaque", "derivative", size, size, inner, t.matrix("Y", "n", "n"), layout, name)
+    return "product rule", ["2", F, J, Z if last == name else t.matrix(last, "n", "k")]
 
 
 def in_frame(t: Table, factor: str, frame: str, rows: str = "m") -> int:
@@ -528,6 +550,10 @@ WRONG: dict[str, Wrong] = {
     "what is no derivative": lambda t: ("derivative along a unit direction", [t.matrix("Y", "n", "n")]),
     "a derivative of a step": lambda t: ("derivative along a unit direction", [t.derivative("step")]),
     "a derivative by a skew matrix": lambda t: ("derivative along a unit direction", [t.derivative("softmax", "S")]),
+    "a product rule by rows": lambda t: product_rule(t, "row-major", "B", "Z"),
+    "a product rule with a last factor that varies": lambda t: product_rule(t, "column-major", "Z", "Z"),
+    "a product rule with the derivative of another factor": lambda t: product_rule(t, "column-major", "B", "Z", "step"),
+    "a shift of matrices of other shapes": lambda t: ("Weyl", [t.matrix("A", "m", "n"), t.matrix("B", "n", "k")]),
     "a factor that varies with the variable": lambda t: (
         "chain rule", ["2", t.square(), t.matrix("Z", "n", "n"), t.derivative("softmax"), t.matrix("Y", "n", "n"), t.square()],
     ),
@@ -614,6 +640,18 @@ WRONG: dict[str, Wrong] = {
     ),
     "a covariance of several rows by weights": lambda t: (
         "covariance by the weights beside one", [t.add("index", "i", t.add("size", "s")), t.matrix("Q", "s", "s")],
+    ),
+    "a row of a covariance of several rows": lambda t: (
+        "row of a covariance", [t.add("index", "i", t.add("size", "s")), t.matrix("Q", "s", "s")],
+    ),
+    "a row of a covariance of a weight that there may not be": lambda t: (
+        "row of a covariance", [t.add("index", "i", t.add("size", "n")), t.matrix("t", "1", "n")],
+    ),
+    "a covariance of several rows off the diagonal": lambda t: (
+        "covariance off the diagonal", [t.add("index", "i", t.add("size", "s")), t.matrix("Q", "s", "s")],
+    ),
+    "a covariance off the diagonal with an index of other columns": lambda t: (
+        "covariance off the diagonal", [t.add("index", "i", t.add("size", "s")), t.matrix("t", "1", "n")],
     ),
     "weights beside the diagonal of what is wide": lambda t: ("weights beside the identity", [t.matrix("A", "m", "n")]),
     "columns of weights of what is wide": lambda t: ("columns of weights", [t.matrix("A", "m", "n")]),

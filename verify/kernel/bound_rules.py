@@ -15,7 +15,7 @@ from verify.kernel.exponential_rules import EXPONENTIAL_RULES, is_skew, rotation
 from verify.kernel.polynomials import is_concave, odd, rational, slope, stays_below, stays_within
 from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
-from verify.kernel.smallest_values import EIGENVALUE, SMALLEST, smallest, smallest_eigenvalue
+from verify.kernel.smallest_values import EIGENVALUE, SHIFT, SMALLEST, shift, smallest, smallest_eigenvalue
 from verify.kernel.softmax_rules import SOFTMAX_RULES, covariance, largest_value, others, weight_beside
 
 HALF = Fraction(1, 2)
@@ -100,6 +100,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "+": lambda *parts: sum(parts[1:], parts[0]),
     "*": multiplied,
     "exp": lambda x: q.exponential(scalar(x)),
+    "mean of exponentials": lambda x: q.mean_of_exponentials(scalar(x)),
     "log": lambda x: q.logarithm(scalar(x)),
     "abs": lambda x: q.absolute(scalar(x)),
     "power": lambda base, exponent: q.generator("power", base, exponent) if (base.number() or 0) > 0 else None,
@@ -109,6 +110,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "spectral radius": lambda A: q.generator("spectral radius", shaped(A, A.rows, A.rows)),
     SMALLEST: smallest,
     EIGENVALUE: smallest_eigenvalue,
+    SHIFT: shift,
     "largest value": largest_value,
     "weight off the diagonal": weight_beside,
     "max over": lambda index, value: q.over("max over", index, scalar(value)),
@@ -365,6 +367,10 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | EXPONENT
         "||int_0^1 exp((1 - s) P) exp(s R) ds||_2 <= 1, a block of exp [[P, I], [0, R]], for skew P and R",
         lambda P, R: (two(corner(P, q.identity(P.rows), R)), number(1), is_skew(P) and is_skew(R)),
     ),
+    "series of an exponential": (
+        "||C + P C / 2! + P^2 C / 3! + ...||_2 <= ||C||_2 int_0^1 e^(t ||P||_2) dt, a block of exp [[P, C], [0, 0]]",
+        lambda P, C: (two(corner(P, C, q.zeros(C.columns, C.columns))), two(C) * q.mean_of_exponentials(two(P))),
+    ),
     **smallest_values.RULES,
     "smallest singular value of blocks": (
         "sqrt(sigma_min(A)^2 + sigma_min(B)^2 + ...) <= sigma_min([A; B; ...]) where no block has more columns than rows",
@@ -389,6 +395,10 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | EXPONENT
     "chain rule": (
         "d vec(A f B) = (A (x) B^T) d vec f by rows, (B^T (x) A) d vec f by columns",
         lambda kind, L, A, J, B, R: tuple(norm(kind, L @ side @ R) for side in varying.chain(A, J, B)),
+    ),
+    "product rule": (
+        "d vec(F X C) - C^T (x) F = ((X C)^T (x) I) d vec F by columns, for the variable X and a fixed C",
+        lambda kind, F, J, C: tuple(norm(kind, side) for side in varying.product(F, J, C)),
     ),
     "chain rule of normalised rows": (
         "d vec f = blockdiag_i((I - y_i^T y_i / |y_i|^2) / |y_i|) d vec Y for the normalised rows f of Y",

@@ -34,6 +34,10 @@ EXPONENTIAL_RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
             norm(kind, rotation(S) - rotation(R)), norm(kind, S - R), is_skew(S) and is_skew(R) and kind in ("2", "F"),
         ),
     ),
+    "mean of exponentials": (
+        "x int_0^1 e^(t x) dt = e^x - 1",
+        lambda x: (x * q.mean_of_exponentials(x), q.exponential(x) - number(1)),
+    ),
     "similar matrices": (
         "||exp(V M W)||_2 <= ||V||_2 ||W||_2 ||exp(M)||_2 for the inverse W of V",
         lambda V, W, M: (

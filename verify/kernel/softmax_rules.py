@@ -80,14 +80,24 @@ def sinh(t: Scalar) -> Scalar:
 
 def weights_less(t: Matrix, i: Any) -> Scalar:
     """sum_{j != i} p_j for the softmax p of one row of logits."""
+    return norm("1", weights(t) @ others(i, t.columns))
+
+
+def weights(t: Matrix) -> Matrix:
+    """The softmax p of one row of logits."""
     if t.rows != number(1):
-        raise Refused("a weight of several rows")
-    return norm("1", q.applied("softmax", t) @ others(i, t.columns))
+        raise Refused("weights of several rows")
+    return q.applied("softmax", t)
+
+
+def off_the_diagonal(A: Matrix) -> Matrix:
+    """A square matrix with 0 on its diagonal."""
+    return q.bilinear("entrywise", A, q.atom("ones", A.rows, A.columns) - q.identity(A.rows))
 
 
 def covariance(t: Matrix) -> Matrix:
     """diag(p) - p^T p for the softmax row p of one row of logits."""
-    p = q.applied("softmax", t)
+    p = weights(t)
     return q.linear("diagonal", p.T, p.columns, p.columns) - p.T @ p
 
 
@@ -148,6 +158,22 @@ SOFTMAX_RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
         lambda i, t: (
             weights_less(t, i),
             number(1) - (number(1) + (t.columns - number(1)) * q.exponential(largest_value(relative(t, i)))) ** -1,
+        ),
+    ),
+    "row of a covariance": (
+        "row i of diag(p) - p^T p without p_i - p_i^2 has the entries -p_i p_j, for a softmax row p",
+        lambda i, t: (
+            norm("max", q.selected(covariance(t), i, number(1)) @ others(i, t.columns)),
+            norm("F", weights(t) @ q.embedding(t.columns, number(1), i))
+            * norm("max", weights(t) @ others(i, t.columns)),
+        ),
+    ),
+    "covariance off the diagonal": (
+        "the entries of diag(p) - p^T p off the diagonal, and not in row or column i, are -p_j p_k, and p_j p_k <= "
+        "(p_j + p_k)^2 / 4 <= (sum_{l != i} p_l)^2 / 4 for j != k, for a softmax row p",
+        lambda i, t: (
+            norm("max", off_the_diagonal(others(i, t.columns).T @ covariance(t) @ others(i, t.columns))),
+            weights_less(t, i) ** 2 * number(Fraction(1, 4)),
         ),
     ),
     "covariance by the weights beside one": (

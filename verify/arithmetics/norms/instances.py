@@ -65,6 +65,8 @@ class Instances:
             yield [("softmax in the 1-norm", [self.w.node(part.parts[0]) for part in terms])]
         elif rule == "largest entry" and isinstance(step.quantity, sympy.Abs):
             pass
+        elif rule == "Weyl" and atom is not None:
+            yield [(rule, list(map(self.w.node, atom.payload)))]
         elif rule == "spectral radius" and atom is not None:
             yield [(rule, [self.w.node(atom.payload[0])])]
         elif rule == "smallest eigenvalue of a Gram matrix" and atom is not None:
@@ -183,6 +185,12 @@ class Instances:
             yield [(rule, [A])]
         elif rule == "chain rule":
             yield from self._chain(kind, node)
+        elif rule == "product rule":
+            for J in (part for part in node.parts if part.kind == "derivative"):
+                F, _, *rest = nodes.factors_of(J.parts[0])
+                size = F.shape[0] * F.shape[1]
+                dF = nodes.of("derivative", F, J.parts[1], data=J.data, shape=(size, J.shape[1]))
+                yield [(rule, [kind, *map(w.node, (F, dF, nodes.product(rest)))])]
         elif rule == "constant factors of a derivative":
             yield from self._constant_factors(node)
         elif rule == "differential of the exponential":
@@ -204,6 +212,8 @@ class Instances:
         elif rule == "integral of orthogonal matrices":
             blocks = blocks_of_exponential(node) or ()
             yield [(rule, list(map(w.node, blocks[::3])))]
+        elif rule == "series of an exponential":
+            yield [(rule, list(map(w.node, (blocks_of_exponential(node) or ())[:2])))]
         elif rule == "differential of an iteration beside its start":
             yield from self._beside_the_start(node)
         elif rule == "polynomial of a contraction":
