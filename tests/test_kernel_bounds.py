@@ -236,6 +236,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "permutation": lambda t: [q.atom("permutation", number(4), number(4), "commutation", number(2), number(2))],
         "mean of rotations": lambda t: [S(t)],
         "Cauchy-Schwarz": lambda t: [index(t, "m"), A(t)],
+        "squares of rows": lambda t: [index(t, "m"), A(t)],
         "sum of absolute values": lambda t: [index(t, "n"), of("v", "n", "1")(t)],
         "Cauchy-Schwarz for all entries": lambda t: [A(t)],
         "one of a stack (another index)": lambda t: [
@@ -303,6 +304,7 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "softmax row less an entry": row_of_logits,
         "covariance by the weights beside one": row_of_logits,
         "row of a covariance": row_of_logits,
+        "third central moment": lambda t: [of("t", "1", "n")(t), of("v", "n", "1")(t)],
         "covariance off the diagonal": row_of_logits,
         "unit row and its skew image": lambda t: [of("u", "1", "n")(t), t.value("scalar", "x"), S(t)],
         "differential of an iteration in the frame of its start (rows)": lambda t: framed(t, "rows"),
@@ -490,6 +492,12 @@ WRONG: dict[str, Wrong] = {
                      t.add("rows", t.matrix("C", "m", "n"), i, t.one())),
         ],
     ),
+    "squares of fewer rows than there are": lambda t: (
+        "squares of rows", [t.add("index", "i", t.add("size", "k")), t.matrix("A", "m", "n")],
+    ),
+    "squares of rows that the index moves": lambda t: (
+        "squares of rows", [i := t.add("index", "i", t.add("size", "m")), t.matrix("X", "m", "n", i)],
+    ),
     "more rows than an index has": lambda t: ("Cauchy-Schwarz", [t.add("index", "i", t.add("size", "k")), t.matrix("A", "m", "n")]),
     "rows of a matrix that the index moves": lambda t: (
         "Cauchy-Schwarz",
@@ -641,6 +649,10 @@ WRONG: dict[str, Wrong] = {
     "a covariance of several rows by weights": lambda t: (
         "covariance by the weights beside one", [t.add("index", "i", t.add("size", "s")), t.matrix("Q", "s", "s")],
     ),
+    "a third moment of several rows of weights": lambda t: (
+        "third central moment", [t.matrix("A", "m", "n"), t.matrix("v", "n", "1")],
+    ),
+    "a third moment of several columns": lambda t: ("third central moment", [t.matrix("t", "1", "n"), t.matrix("Y", "n", "n")]),
     "a row of a covariance of several rows": lambda t: (
         "row of a covariance", [t.add("index", "i", t.add("size", "s")), t.matrix("Q", "s", "s")],
     ),

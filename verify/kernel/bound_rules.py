@@ -320,6 +320,12 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | EXPONENT
             q.over("sum over", i, fro(q.selected(A, i, number(1)))), A.rows**HALF * fro(A), i.size == A.rows and i not in A.free,
         ),
     ),
+    "squares of rows": (
+        "sum_i ||a_i||^2 = ||A||_F^2 for the rows a_i of A",
+        lambda i, A: (
+            q.over("sum over", i, fro(q.selected(A, i, number(1))) ** 2), fro(A) ** 2, i.size == A.rows and i not in A.free,
+        ),
+    ),
     "sum of absolute values": (
         "sum_i |e_i| is the sum of all entries of |e| for a column e",
         lambda i, A: (

@@ -101,6 +101,12 @@ def covariance(t: Matrix) -> Matrix:
     return q.linear("diagonal", p.T, p.columns, p.columns) - p.T @ p
 
 
+def third_moment(t: Matrix, x: Matrix) -> Matrix:
+    """x^T (diag(v) - v p^T - p v^T) x for v = (diag(p) - p p^T) x, sum_k p_k (x_k - p^T x)^3, for the softmax p of one row."""
+    p, v = weights(t), covariance(t) @ x
+    return x.T @ (q.linear("diagonal", v, v.rows, v.rows) - v @ p - p.T @ v.T) @ x
+
+
 SOFTMAX_RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
     "distance from equal entries": (
         "sigma_min(A) <= ||A - c 1 1^T||_F / sqrt(n - 1) for A of shape (n, n), as c 1 1^T has rank one (Eckart and Young)",
@@ -174,6 +180,14 @@ SOFTMAX_RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
         lambda i, t: (
             norm("max", off_the_diagonal(others(i, t.columns).T @ covariance(t) @ others(i, t.columns))),
             weights_less(t, i) ** 2 * number(Fraction(1, 4)),
+        ),
+    ),
+    "third central moment": (
+        "|sum_k p_k (x_k - p^T x)^3| <= (max x - min x)^3 / (6 sqrt(3)) <= sqrt(6) / 9 ||x||^3 for weights p, a softmax",
+        lambda t, x: (
+            norm("F", third_moment(t, x)),
+            number(Fraction(1, 9)) * number(6) ** HALF * norm("F", x) ** 3,
+            x.columns == number(1),
         ),
     ),
     "covariance by the weights beside one": (

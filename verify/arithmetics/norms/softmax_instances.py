@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.gaps import minor_of_covariance, own_place, row_of_covariance
+from verify.arithmetics.norms.gaps import covariance_of, minor_of_covariance, own_place, row_of_covariance
 from verify.arithmetics.norms.recording import Writer
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.smallest import OFF_DIAGONAL
@@ -58,6 +58,11 @@ def of_softmax(w: Writer, step: Any, reason: Reason) -> Iterator[Steps]:
     elif step.rule == "covariance off the diagonal":
         for rest in filter(None, map(minor_of_covariance, node.parts)):  # a row of weights without one of them
             yield [(step.rule, [w.index(rest.data[0]), w.node(rest.parts[0].parts[0])])]
+    elif step.rule == "third central moment":
+        for part in node.parts[1].parts:
+            row = covariance_of(part.parts[0].parts[0]) if part.kind == "diagonal" else None
+            if row is not None:
+                yield [(step.rule, [w.node(row.parts[0]), w.node(node.parts[-1])])]
     elif step.rule == "trace of a covariance":
         for part in node.parts:
             row = nodes.transposed(part.parts[0]) if part.kind == "diagonal" else None
