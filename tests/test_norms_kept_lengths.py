@@ -17,6 +17,8 @@ from verify.arithmetics.norms.rules import RULES, candidates
 from verify.arithmetics.norms.world import world
 from verify.matrix import expm, frobenius_norm, maximum, singular_values, softmax, spectral_norm
 
+pytestmark = pytest.mark.kept
+
 SIZES = {"m": 4, "n": 3}
 m, n = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
 SHAPES: dict[str, tuple[Any, Any]] = {
