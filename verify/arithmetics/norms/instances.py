@@ -187,10 +187,11 @@ class Instances:
             yield from self._chain(kind, node)
         elif rule == "product rule":
             for J in (part for part in node.parts if part.kind == "derivative"):
-                F, _, *rest = nodes.factors_of(J.parts[0])
-                size = F.shape[0] * F.shape[1]
-                dF = nodes.of("derivative", F, J.parts[1], data=J.data, shape=(size, J.shape[1]))
-                yield [(rule, [kind, *map(w.node, (F, dF, nodes.product(rest)))])]
+                F, _, *others = nodes.factors_of(J.parts[0])
+                entries = F.shape[0] * F.shape[1]
+                dF = nodes.of("derivative", F, J.parts[1], data=J.data, shape=(entries, J.shape[1]))
+                fixed = nodes.product(others)
+                yield [(rule, [kind, *map(w.node, (F, dF, fixed))])]
         elif rule == "constant factors of a derivative":
             yield from self._constant_factors(node)
         elif rule == "differential of the exponential":
