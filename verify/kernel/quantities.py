@@ -14,8 +14,8 @@ from verify.kernel.refusal import Refused
 
 Monomial = frozenset[tuple[Any, Fraction]]
 BINDERS = ("sum over", "max over", "stack", "block diagonal")  # their first datum is an index that they bind
-SPECTRAL = ("spectral radius", "smallest singular value", "smallest eigenvalue")
-NONNEGATIVE = ("size", "norm", "exp", "abs", "power", "weight off the diagonal", *SPECTRAL)
+SPECTRAL = ("spectral radius", "smallest singular value", "smallest eigenvalue", "largest shift of singular values")
+NONNEGATIVE = ("size", "norm", "exp", "abs", "power", "mean of exponentials", "weight off the diagonal", *SPECTRAL)
 ENTRYWISE, ROWWISE = ("relu", "step", "absolute", "reciprocal"), ("softmax", "normalised rows")
 SYMMETRIC = ("diagonal", "projection", "rows as diagonals", "rows as outer products")
 
@@ -287,6 +287,11 @@ def exponential(x: Scalar) -> Scalar:
     if x.terms and all(c < 0 for c in x.terms.values()):
         return generator("exp", x * number(-1)) ** -1
     return generator("exp", x) if x.terms else number(1)
+
+
+def mean_of_exponentials(x: Scalar) -> Scalar:
+    """The integral of e^(t x) over t from 0 to 1, which grows with x: (e^x - 1) / x, and 1 at 0."""
+    return generator("mean of exponentials", x) if x.terms else number(1)
 
 
 def logarithm(x: Scalar) -> Scalar:

@@ -127,6 +127,8 @@ class _Replay(Instances):
             if tree is None:
                 raise NotCertified("no tree of boxes")
             return {**self.stated(), "comparison": ["boxes", tree]}
+        if self.entry.cases:
+            return {**self.stated(), "comparison": self._by_cases()}
         self.w.point_directions(self.entry.steps)
         for step in self.entry.steps:
             self._offer(step)
@@ -140,6 +142,15 @@ class _Replay(Instances):
             self.kept = set(self.outside)
             comparison = self._finished()
         return {**self.stated(), "steps": self.steps, "comparison": comparison}
+
+    def _by_cases(self) -> list[Any]:
+        """The reason for each of several numbers in the place of their largest on the right-hand side."""
+        symbol, found = self.entry.steps[0].quantity, []
+        for value, case in zip(self.w.known.atoms[symbol].payload, self.entry.cases, strict=True):
+            made = _Replay(self.w, case, self.facts).part()
+            reason = ["steps", made["steps"], made["comparison"]] if made["steps"] else made["comparison"]
+            found.append([self.w.scalar(value), reason])
+        return ["cases", self.w.scalar(symbol), found]
 
     def stated(self) -> dict[str, Any]:
         """What is to be shown, without steps."""
@@ -354,6 +365,7 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
             yield ["exponents", w.of_scalar(x), w.of_scalar(y), inner]
     yield from _ranges(a, b, w)
     yield from _at_ones(a, w)
+    yield from _means(a, w)
     yield from lower_instances.reasons(a, b, w)
     yield from _reverse_triangles(b, w)
     yield from _skew_images(a, w)
@@ -421,6 +433,13 @@ def _at_ones(a: Any, w: Writer) -> Iterator[list[Any]]:
         item = next(filter(None, (quantities.single_atom(A, "softmax") for A in sorted(g[2], key=text_of))), None)
         if item is not None:
             yield ["instance", "softmax at the vector of ones", [w.matrix(item[4])], [], w.scalar(1), ["terms"]]
+
+
+def _means(a: Any, w: Writer) -> Iterator[list[Any]]:
+    """c x int_0^1 e^(t x) dt = c (e^x - 1)."""
+    for g in (g for g in generators(a) if g[0] == "mean of exponentials" and len(g[1].terms) == 1):
+        multiplier = w.of_scalar(beside(a, g).over(g[1]))
+        yield ["instance", "mean of exponentials", [w.of_scalar(g[1])], [], multiplier, ["terms"]]
 
 
 def _reverse_triangles(b: Any, w: Writer) -> Iterator[list[Any]]:
