@@ -7,7 +7,7 @@ counting      operations and memory of an implementation, counted instead of tim
 """
 
 from verify.arithmetics.closed_forms import closed_form, closed_forms
-from verify.oracles.counting import Count, count
+from verify.oracles.counting import Count, count, largest, without_numbers
 from verify.oracles.derivatives import hessian, jacobian, jacobians
 from verify.oracles.expectations import Normal, expectation
 from verify.oracles.statistics import (
@@ -43,8 +43,10 @@ __all__ = [
     "jacobian",
     "jacobians",
     "kolmogorov_smirnov",
+    "largest",
     "moment_test",
     "proportion_test",
     "same_law",
     "two_sided_p",
+    "without_numbers",
 ]

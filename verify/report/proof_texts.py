@@ -18,6 +18,9 @@ def headline(record: Record) -> str:
     """One sentence: "both sides reduce to the same 14 terms", or what stopped the proof."""
     if record.outcome != UPHELD:
         return f"not proved: {record.message}"
+    if "constants" in record.details:
+        constants = listed(dict.fromkeys(record.details["constants"]))
+        return f"proved for all sizes: the count is at most a constant times the order, the constant being {constants}"
     if "entries" in record.details:
         count = len(record.details["entries"])
         entries = "the bound has" if count == 1 else f"each of its {count} inequalities has"
@@ -189,7 +192,10 @@ def derivation_text(claim: Claim, record: Record) -> str:
     for title in ("rules", "facts", "closed forms", "hypotheses"):
         if details[title]:
             lines.append(f"{title}: {'; '.join(details[title])}")
-    if details["spots"]:
+    if "counted" in details:
+        lines += [f"counted: {row['count']}    stated: {row['order']}" for row in details["counted"]]
+        lines.append(f"these expressions are the count exactly at {details['spots']} other sizes")
+    elif details["spots"]:
         lines.append(f"both sides against the functions at {details['spots']} inputs: {details['worst']:.1e} apart")
     lines += [f"mutant {name}: {result}" for name, result in details["mutants"].items()]
     lines.append(f"{details['seconds']:.2f} s")

@@ -31,6 +31,7 @@ class Relation:
     """Base of the relations.  `kind` names it in reports, `parts` are the functions that its claims must declare.
 
     `entrywise`: it compares two values entry by entry, for all inputs; such a statement can be proved for all sizes.
+    `proof_part`: of another kind, the part that its claims declare where they are marked as proved for all sizes.
     `one_sided`: only an excess of the oracle, which is then the left side, breaks it.  `tried` is what checks do, and to
     what, in the words of a report: "checked at 12 inputs".
 
@@ -43,6 +44,7 @@ class Relation:
     kind: ClassVar[str] = "relation"
     parts: ClassVar[tuple[str, ...]] = ("oracle",)
     entrywise: ClassVar[bool] = False
+    proof_part: ClassVar[str] = ""
     one_sided: ClassVar[bool] = False
 
     @property
@@ -180,6 +182,7 @@ class OrderOfGrowth(Relation):
     instances: int = 2
     kind: ClassVar[str] = "order"
     parts: ClassVar[tuple[str, ...]] = ("cost",)
+    proof_part: ClassVar[str] = "constant"
 
     @property
     def tried(self) -> tuple[str, str]:
