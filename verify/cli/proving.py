@@ -10,7 +10,7 @@ from verify.cli.shared import ids
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import Registry, load
-from verify.vocabulary.relations import PROVABLE, AtMost, OrderOfGrowth, by_type
+from verify.vocabulary.relations import PROVABLE, AtMost, OrderOfGrowth, TendsTo, by_type
 
 if TYPE_CHECKING:
     from verify.checks.record import Record
@@ -87,10 +87,11 @@ def _prove(options: argparse.Namespace) -> int:
 def _proved(claim: Claim, settings: Settings) -> Record:
     """What the check `proved` finds, by the kind of the claim."""
     from verify.checks.bound_proofs import proved_bound
+    from verify.checks.limit_proofs import proved_limit
     from verify.checks.order_proofs import proved_order
     from verify.checks.proofs import proved as proved_identity
 
-    prover = by_type({AtMost: proved_bound, OrderOfGrowth: proved_order}, claim.relation)
+    prover = by_type({AtMost: proved_bound, OrderOfGrowth: proved_order, TendsTo: proved_limit}, claim.relation)
     return (prover or proved_identity)(claim, settings)
 
 
@@ -116,6 +117,7 @@ def _keep_certificates(registry: Registry, globs: list[str]) -> int:
     from verify.checks.bound_proofs import prove_bound_claim
     from verify.checks.certified import certified, keep, kept_of
     from verify.checks.certified_bounds import certified_bound
+    from verify.checks.limit_proofs import prove_limit_claim
     from verify.checks.order_proofs import prove_order_claim
     from verify.checks.proofs import prove_claim
 
@@ -133,7 +135,7 @@ def _keep_certificates(registry: Registry, globs: list[str]) -> int:
                 kept = certified_bound(claim, bound, before, anew=False)  # what an earlier search has found is not lost
                 found = found if kept.problem else kept
         else:
-            proof = prove_claim(claim)
+            proof = prove_limit_claim(claim).identity if isinstance(claim.relation, TendsTo) else prove_claim(claim)
             found, reason = certified(claim, proof) if proof.proved else None, proof.reason
         lines[claim.id] = found.line if found is not None and found.problem is None else None
         if found is None:

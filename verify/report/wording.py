@@ -9,7 +9,7 @@ from verify.evidence.verdicts import Verdict, found_by_search
 from verify.vocabulary.assumptions import Assumption, Construction, Convention, Stated, objects_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.realised import Realised
-from verify.vocabulary.relations import AtMost, OrderOfGrowth, by_type
+from verify.vocabulary.relations import AtMost, OrderOfGrowth, TendsTo, by_type
 
 #: A kind of verdict as a column of a table: the word of the command line, of JSON and of the glossary.
 KIND_NAMES = {
@@ -22,6 +22,7 @@ _NO_INPUTS = ("proved", "counterexample")
 _HOW_PROVED = {
     AtMost: "by a derivation from rules for norms",
     OrderOfGrowth: "the count is at most a stated constant times the order",
+    TendsTo: "the mean of the squared error is at most a bound that tends to 0",
 }
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 

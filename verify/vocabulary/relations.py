@@ -123,6 +123,11 @@ class TendsTo(Relation):
     ``sequence(scale, generator, **inputs)``, run in float64 with one torch generator per seed; the mean error
     over seeds, extrapolated from the two largest scales, must vanish within its standard error, so a wrong limit is seen
     however slowly it is reached.
+
+    A random limit can be proved for all sizes, in mean square.  Its parts are then "rate", a function of the scale and of
+    sizes that tends to 0; "factor", of the inputs (1 without it); and "square", ``square(scale, generator, **inputs)``, a
+    polynomial in what is drawn that is at least the squared error and whose mean is factor * rate (without it, the squared error
+    itself).
     """
 
     scales: tuple[int, ...]
@@ -131,6 +136,7 @@ class TendsTo(Relation):
     instances: int = 3
     kind: ClassVar[str] = "tends to"
     parts: ClassVar[tuple[str, ...]] = ("sequence",)
+    proof_part: ClassVar[str] = "rate"
 
     @property
     def random(self) -> bool:
