@@ -26,6 +26,7 @@ from verify.checks.order_proofs import prove_order_claim, proved_order
 from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import settings_for
 from verify.oracles import count, largest, without_numbers
+from verify.report.proof_texts import headline
 from verify.vocabulary import ArithmeticUnsupported, AtMost, Claim, FollowsLaw, OrderOfGrowth, RegistryError, Size
 
 Rows = Annotated[int, Size("m")]
@@ -75,6 +76,7 @@ def test_an_order_is_proved_with_its_constant() -> None:
     record = record_of(lambda m, n: m * m * n, lambda m, n: 7 * m * m * n + 3 * m * n + 5, lambda: 15)
     assert record.outcome == UPHELD and not record.surviving
     assert record.details["certificate"]["missing"].startswith("none is kept")
+    assert headline(record).startswith("proved for all sizes from 2 on") and headline(record).endswith("being 15")
     assert record.details["mutants"]["linear"] == "row 1 outgrows it along m like t^1"
     assert [check.name for check in checks_of(claim_of(lambda m, n: m, lambda m, n: m, lambda: 1), SETTINGS)] == [
         "order", "proved",

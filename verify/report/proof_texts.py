@@ -23,7 +23,11 @@ def headline(record: Record) -> str:
         return f"proved for all sizes: the mean of the squared error is at most a multiple of {rate}, which tends to 0"
     if "constants" in record.details:
         constants = listed(dict.fromkeys(record.details["constants"]))
-        return f"proved for all sizes: the count is at most a constant times the order, the constant being {constants}"
+        least = record.details["sizes from"]
+        return (
+            f"proved for all sizes from {least} on: the count is at most a constant times the order, the constant being"
+            f" {constants}"
+        )
     if "entries" in record.details:
         count = len(record.details["entries"])
         entries = "the bound has" if count == 1 else f"each of its {count} inequalities has"
