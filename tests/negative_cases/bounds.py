@@ -5,49 +5,27 @@ A rule has matrices whose norm it says nothing of, or statements that are false,
 
 from __future__ import annotations
 
-import sympy
-
 from tests.negative_cases.derivations import (
-    ITERATION,
     F,
     Holds,
-    K,
     N,
     Silent,
     Unproved,
-    block_of,
-    corner,
-    differential_of,
-    gram_of_rotation,
     is_by_boxes,
     is_range_of,
-    largest_column_sum,
     largest_gap_of,
-    less_a_weight,
     m,
-    minor,
     n,
     names_of,
-    numbers,
-    of,
     raises,
-    raises_at_offset,
     root_of_a_multiple_of_entries,
     tall_of,
-    third_moment,
-    weights,
 )
-from tests.symbolic_cases import newton_schulz
-from verify.arithmetics.norms import input_matrix, nodes
-from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, mean_exponential
-from verify.arithmetics.norms.bounded import total_of
-from verify.arithmetics.norms.derivations import derived
-from verify.arithmetics.norms.gaps import covariance_of, own_place, variances
-from verify.arithmetics.norms.world import world
-from verify.arithmetics.tracing import value_of
+from tests.negative_cases.functions import FUNCTIONS
+from tests.negative_cases.steps import STEPS
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL
 from verify.matrix import (
     COLUMN,
-    ROW,
     absolute,
     block_diag,
     commutation_matrix,
@@ -58,8 +36,6 @@ from verify.matrix import (
     expm,
     eye,
     hadamard,
-    inverse,
-    iterated,
     kron,
     maximum,
     normalize_rows,
@@ -74,7 +50,6 @@ from verify.matrix import (
     spectral_radius,
     sqrt,
     stack_rows,
-    step,
     summed,
     symmetric_eigenvalues,
     total,
@@ -87,6 +62,8 @@ from verify.oracles import jacobian
 least = smallest_singular_value
 
 CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
+    **FUNCTIONS,
+    **STEPS,
     # -- definitions
     "triangle inequality": (
         Unproved(lambda A, C: F(A - C), lambda A, C: F(A) - F(C)),
@@ -358,367 +335,5 @@ CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     "Weyl": (
         Unproved(lambda A, C: maximum(absolute(singular_values(A) - singular_values(C))), lambda A: N(A)),
         Holds(lambda: raises(lambda A, C: maximum(singular_values(A) - singular_values(C)))),
-    ),
-    # -- functions
-    "softmax row": (Silent(SPECTRAL, lambda A: softmax(A)), Unproved(lambda A: N(softmax(A)), lambda A: 1 + 0 * F(A))),
-    "softmax is 1/2-Lipschitz": (
-        Silent(LARGEST, lambda A, C: softmax(A) - softmax(C)),
-        Silent(FROBENIUS, lambda A, C: softmax(A) - 2 * softmax(C)),
-        Silent(FROBENIUS, lambda A, m, n: softmax(A) - ones(m, n) / m),
-    ),
-    "softmax in the 1-norm": (
-        Silent("", lambda A, C: total(absolute(softmax(A) - 2 * softmax(C)))),
-        Silent("", lambda A, C: total(absolute(softmax(A) - relu(C)))),
-        Silent("", lambda A, C: total(absolute(softmax(A).T - 2 * softmax(C).T))),
-        Unproved(
-            lambda A, C: total(absolute(softmax(A).T - softmax(C).T)), lambda A, C, n: n * maximum(absolute(A - C))
-        ),
-    ),
-    "covariance of a softmax row": (
-        Silent(SPECTRAL, lambda v, u: less_a_weight(softmax(v), softmax(u))),
-        Silent(SPECTRAL, lambda v: diag(softmax(v).T) - 2 * softmax(v).T @ softmax(v)),
-        Silent(SPECTRAL, lambda v: less_a_weight(v, v)),
-        Silent(FROBENIUS, lambda v: less_a_weight(softmax(v), softmax(v))),
-    ),
-    "relu": (Silent(SPECTRAL, lambda A: relu(A)), Unproved(lambda A, C: N(relu(A) - relu(C)), lambda A, C: N(A - C))),
-    "gate": (Silent(SPECTRAL, lambda A, C: hadamard(step(A), C)), Silent(FROBENIUS, lambda A, C: hadamard(relu(A), C))),
-    "exponential of a skew matrix": (
-        Silent(SPECTRAL, lambda G: expm(G)),
-        Silent(FROBENIUS, lambda G: expm(G)),
-        Silent(LARGEST, lambda S, n: expm(S) - eye(n)),
-        Silent(FROBENIUS, lambda S, G: expm(S) - expm(G)),
-    ),
-    "similar matrices": (
-        Silent(SPECTRAL, lambda G, S, H: expm(G @ S @ H)),
-        Silent(FROBENIUS, lambda G, S: expm(G @ S @ inverse(G))),
-    ),
-    "exponential of a dissipative matrix": (
-        Silent(SPECTRAL, lambda P: expm(-P)),
-        Silent(SPECTRAL, lambda P, w: expm(w * P)),
-        Silent(SPECTRAL, lambda G: expm(G)),
-        Silent(SPECTRAL, lambda P, G: expm(P @ G)),
-    ),
-    "exponential": (
-        Silent(FROBENIUS, lambda G: expm(G)),
-        Silent(FROBENIUS, lambda G, n: expm(G) - eye(n)),
-        Silent(SPECTRAL, lambda G, n: expm(G) - 2 * eye(n)),
-    ),
-    "series of an exponential": (
-        Silent(SPECTRAL, lambda P, G, H: corner(P, G, H)),
-        Silent(FROBENIUS, lambda P, G, n: corner(P, G, zeros(n, n))),
-    ),
-    "mean of exponentials": (
-        Holds(
-            lambda: not derived(mean_exponential(-numbers()[2]), mean_exponential(-numbers()[0] * numbers()[1])).proved
-        ),
-        Holds(
-            lambda: not derived(-mean_exponential(numbers()[2]), -mean_exponential(numbers()[0] * numbers()[1])).proved
-        ),
-    ),
-    "integral of orthogonal matrices": (
-        Silent(SPECTRAL, lambda G, S, n: corner(G, eye(n), S)),
-        Silent(SPECTRAL, lambda S, G: corner(S, G, S)),
-        Silent(FROBENIUS, lambda S, n: corner(S, eye(n), S)),
-    ),
-    "iterated polynomial": (
-        Silent(SPECTRAL, lambda A: iterated(K, newton_schulz, A)),
-        Silent(SPECTRAL, lambda small: iterated(K, newton_schulz, 2 * small)),
-        Silent(SPECTRAL, lambda small: iterated(K, lambda M: 2 * newton_schulz(M), small)),
-        Silent(FROBENIUS, lambda small: iterated(K, newton_schulz, small)),
-    ),
-    "chain rule": (
-        Silent(SPECTRAL, lambda A, B: jacobian(lambda Y: softmax(Y), "Y", ROW)(A)),
-        Silent(SPECTRAL, lambda A, B: jacobian(lambda Y: B @ softmax(Y) @ B, "Y", COLUMN)(A)),
-    ),
-    "sum of all absolute values": (
-        Unproved(lambda A, C: F(A - C), lambda A, C: total(absolute(A + C))),
-        Unproved(lambda A: 2 * F(A), lambda A: total(absolute(A))),
-        Unproved(lambda A, m: sqrt(m) * F(A), lambda A: total(absolute(A))),
-    ),
-    # -- largest entries of products
-    "lengths of rows and columns": (
-        Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A, B: maximum(row_norms(A)) * maximum(row_norms(B))),
-        Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A: maximum(row_norms(A))),
-        Unproved(lambda A, B: N(A @ B), lambda A, B: maximum(row_norms(A)) * maximum(row_norms(B.T))),
-    ),
-    "largest entry of a product": (
-        Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A, B: maximum(absolute(B)) * largest_column_sum(A)),
-        Unproved(lambda A, B: maximum(absolute(A @ B)), lambda A, B: maximum(absolute(A)) * maximum(absolute(B))),
-    ),
-    "average of rows": (Silent(LARGEST, lambda A, B: B @ softmax(A)), Silent(LARGEST, lambda A, B: relu(A) @ B)),
-    "covariance of entries": (
-        Silent(LARGEST, lambda G, H, v, u: G @ less_a_weight(softmax(v), softmax(u)) @ H),
-        Silent(LARGEST, lambda G, H, v: G @ less_a_weight(v, v) @ H),
-    ),
-    "blocks of rows": (
-        Silent(LARGEST, lambda G, H, A, n: kron(G, eye(n)) @ block_of(A) @ kron(H, H)),
-        Silent(LARGEST, lambda G, H, A, n: kron(eye(n), G) @ block_of(A, 2) @ kron(H, H)),
-    ),
-    "mixed product": (Silent(LARGEST, lambda A, B: kron(A, B) @ kron(A, B)),),
-    "permuted columns": (Silent(LARGEST, lambda A, B, m, n: kron(A, B) @ commutation_matrix(m, n) @ kron(A, B)),),
-    # -- softmax rows by the gaps of their logits
-    "softmax row less an entry": (
-        Silent("", lambda v: total(without_column(relu(v), 0))),
-        Silent("", lambda A: total(without_column(softmax(A), 0))),
-    ),
-    "sum of exponentials": (
-        Unproved(
-            lambda v: world().atom("total of exponentials", (value_of(v).node,)),
-            lambda v: exp(world().atom("largest value", (value_of(v).node,), "real")),
-        ),
-    ),
-    "trace of a covariance": (
-        Holds(lambda: covariance_of((diag(weights("v").T) - 2 * weights("v").T @ weights("v")).node) is None),
-        Unproved(
-            lambda v: total_of(variances(value_of(softmax(v)).node)), lambda v: rational(1, 2) - F(softmax(v)) ** 2
-        ),
-    ),
-    "variance of a softmax row": (
-        Holds(lambda: own_place(weights("v").node) is None),
-        Silent("", lambda v: total_of(variances(softmax(v).node))),
-    ),
-    "largest entry of a covariance": (Silent(LARGEST, lambda v, u: less_a_weight(softmax(v), softmax(u))),),
-    "diagonal of a covariance": (Silent(LARGEST, lambda v: of(variances(softmax(v).node))),),
-    "row of a covariance": (
-        Silent(LARGEST, lambda v: without_column(less_a_weight(softmax(v), softmax(v))[:1], 1)),
-        Silent(LARGEST, lambda v, u: without_column(less_a_weight(softmax(v), softmax(u))[:1], 0)),
-    ),
-    "covariance off the diagonal": (
-        Silent(
-            LARGEST,
-            lambda v, n: hadamard(ones(n - 1, n - 1) - eye(n - 1), minor(less_a_weight(softmax(v), softmax(v)), 0, 1)),
-        ),
-        Silent(
-            LARGEST,
-            lambda v, n: hadamard(ones(n - 1, n - 1) + eye(n - 1), minor(less_a_weight(softmax(v), softmax(v)), 0, 0)),
-        ),
-    ),
-    "product of two weights": (
-        Silent(
-            LARGEST,
-            lambda v, n: hadamard(ones(n - 1, n - 1) - eye(n - 1), without_column(v, 0).T @ without_column(v, 0)),
-        ),
-        Silent(LARGEST, lambda v: without_column(softmax(v), 0).T @ without_column(softmax(v), 0)),
-    ),
-    "third central moment": (
-        Silent(FROBENIUS, lambda v, x, e: third_moment(v, x, x, e)),
-        Silent(FROBENIUS, lambda v, x, e: third_moment(v, x, e, x)),
-        Silent(FROBENIUS, lambda v, x: third_moment(v, x, x, x, sign=1)),
-    ),
-    # -- derivatives
-    "constant factors of a derivative": (
-        Silent(SPECTRAL, lambda G, H: jacobian(lambda Y: Y @ H @ Y, "Y", COLUMN)(G)),
-        Silent(FROBENIUS, lambda G, H: jacobian(lambda Y: H @ softmax(Y), "Y", COLUMN)(G)),
-    ),
-    "differential of the exponential": (
-        Silent(FROBENIUS, lambda G, H: differential_of("exponential", G, H)),
-        Silent(LARGEST, lambda S, H: differential_of("exponential", S, H)),
-    ),
-    "differential of softmax": (
-        Silent(SPECTRAL, lambda A, C: differential_of("softmax", A, C)),
-        Silent(LARGEST, lambda A, C: differential_of("softmax", A, C)),
-    ),
-    "differential of a normalisation": (
-        Silent(SPECTRAL, lambda A, C: differential_of("normalised", A, C, data=(sympy.Integer(1),))),
-        Holds(lambda: raises_at_offset(-1)),
-        Holds(lambda: raises_at_offset(0)),
-    ),
-    "differential of an iteration": (
-        Silent(FROBENIUS, lambda A, C: differential_of("iterate", A, C, data=ITERATION)),
-        Silent(SPECTRAL, lambda small, C: differential_of("iterate", small, C, data=ITERATION)),
-    ),
-    "differential of an iteration beside its start": (
-        Silent(FROBENIUS, lambda small, A, C: differential_of("iterate", small, C, data=ITERATION) @ A.T),
-        Silent(FROBENIUS, lambda A, C: differential_of("iterate", A, C, data=ITERATION) @ A.T),
-    ),
-    "product rule": (
-        Silent(SPECTRAL, lambda G, S, H: jacobian(lambda Y: expm(Y) @ Y @ H, "Y", ROW)(G) - kron(H.T, expm(G))),
-        Silent(SPECTRAL, lambda G, S, H: jacobian(lambda Y: expm(Y) @ Y @ H, "Y", COLUMN)(G) + kron(H.T, expm(G))),
-        Silent(SPECTRAL, lambda G, S, H: jacobian(lambda Y: expm(Y) @ Y @ H, "Y", COLUMN)(G) - kron(H, expm(G))),
-    ),
-    # -- singular values and rotations
-    "Gram matrix of a rotation": (
-        Silent(SPECTRAL, lambda A, S, n: gram_of_rotation(A, expm(S) - eye(n), sign=-1)),
-        Silent(SPECTRAL, lambda A, G, n: gram_of_rotation(A, expm(G) - eye(n))),
-    ),
-    "mean of rotations": (
-        Silent(SPECTRAL, lambda A, G, B, n: A @ (expm(G) - eye(n)) @ B),
-        Silent(SPECTRAL, lambda A, S, B, n: A @ (expm(S) + eye(n)) @ B),
-    ),
-    "polynomial of a contraction": (
-        Silent(SPECTRAL, lambda A, n: A @ (A.T @ A - eye(n)) @ A.T),
-        Silent(SPECTRAL, lambda small, A, n: small @ (A.T @ A - eye(n)) @ small.T),
-        Silent(FROBENIUS, lambda small, n: small @ (small.T @ small - eye(n)) @ small.T),
-    ),
-    # -- what norms are simplified by
-    "transposes and vectors": (
-        Unproved(lambda A: F(A), lambda A: N(A.T)),
-        Unproved(lambda A: N(vec_r(A)), lambda A: N(A)),
-        Holds(lambda: nodes.transposed(input_matrix("A", m, n).node) is not input_matrix("A", m, n).node),
-    ),
-    "diagonals and ones": (
-        Unproved(lambda e: F(diag(e)), lambda e: maximum(absolute(e))),
-        Unproved(lambda m, n: F(ones(m, n)), lambda m: sqrt(m)),
-    ),
-    "polynomials of singular values": (
-        Holds(lambda: raises(lambda A: maximum(absolute(singular_values(A) * singular_values(A) - 1)))),
-        Holds(
-            lambda: raises(lambda A: maximum(absolute(singular_values(A) * singular_values(A) + singular_values(A))))
-        ),
-        Holds(lambda: raises(lambda A: maximum(singular_values(A)))),
-    ),
-    "||A||_2 = sqrt(c) where A^T A = c I": (
-        Unproved(
-            lambda T, w: N(T), lambda w, T: absolute(w) + 0 * F(T), zero=[lambda G, w, n: G.T @ G - w * w * eye(n)]
-        ),
-        Unproved(
-            lambda G, T: N(G), lambda w, G: absolute(w) + 0 * F(G), zero=[lambda G, T, w, n: G.T @ T - w * w * eye(n)]
-        ),
-    ),
-    "||y||^2 = sum_k c_k ||x_k||^2 for rows where y y^T = sum_k c_k x_k x_k^T": (
-        Unproved(
-            lambda v, G: F(v + v @ G),
-            lambda v, w: sqrt(1 + w * w) * F(v),
-            zero=[lambda G, w, n: G.T @ G - w * w * eye(n)],
-        ),
-    ),
-    # -- steps
-    "replacement": (
-        Unproved(lambda A, B: 1 / (1 + F(A @ B)), lambda A, B: 1 / (1 + F(A) * F(B))),
-        Unproved(lambda A, B: 1 - F(A @ B), lambda A, B: 1 - F(A) * F(B)),
-        Unproved(lambda A, B, w: w * F(A @ B), lambda A, B, w: w * F(A) * F(B)),
-        Unproved(lambda A, B: (1 - F(A @ B)) ** 2, lambda A, B: (1 - F(A) * F(B)) ** 2),
-        Unproved(lambda A, C: F(C) - F(C) * absolute(A[0, 0]), lambda A, C: F(C) - F(C) * F(A)),
-        Unproved(lambda A, B: (F(A @ B) - 1) ** 2, lambda A, B: (F(A) * F(B) - 1) ** 2),
-        Unproved(lambda A, B: (F(A @ B) - 1) * (F(A @ B) - 2), lambda A, B: (F(A) * F(B) - 1) * (F(A) * F(B) - 2)),
-    ),
-    "sign of a number": (
-        Unproved(lambda A: F(A), lambda A: F(A) * (1 + 1 / (F(A) * sqrt(2) / F(A) - 2))),
-        Unproved(lambda A: F(A), lambda A: F(A) * (1 + 1 / (F(A) * sqrt(2) / F(A) - 2) ** 3)),
-        Holds(lambda: not derived(numbers()[0], numbers()[0] * (1 + 1 / (sympy.E - 3))).proved),
-        Holds(lambda: not derived(numbers()[0], numbers()[0] * (1 + 1 / (sympy.sqrt(3) - sympy.sqrt(5)))).proved),
-        Unproved(lambda A: -F(A) / (F(A) * sqrt(2) / F(A) - 2), lambda A: 0 * F(A)),
-    ),
-    "comparison of squares": (
-        Unproved(lambda A, B: F(A), lambda A, B: -sqrt(F(A) ** 2 + F(B) ** 2)),
-        Unproved(lambda A, B, w: sqrt(F(A) ** 2 + F(B) ** 2), lambda A, B, w: w * (F(A) + F(B))),
-        Unproved(lambda A, B: F(A) + F(B), lambda A, B: sqrt(F(A) ** 2 + F(B) ** 2)),
-        Unproved(lambda A, B: sqrt(F(A) ** 2 + F(B) ** 2), lambda A, B: F(A) - 2 * F(B) - 2 * F(A)),
-    ),
-    "common denominator": (
-        Unproved(lambda A, B: F(A), lambda A, B: F(A) / (1 - F(B))),
-        Unproved(lambda A, B: F(A @ B) / (F(A) - F(B)), lambda A, B: F(A) * F(B) / (F(A) - F(B))),
-        Unproved(lambda A, w: F(A) / w, lambda A, w: 2 * F(A) / w),
-        Unproved(lambda A, w: -F(A) / (w - 1), lambda A: 0 * F(A)),
-        Unproved(lambda A, B: F(A) / (F(A) - 2 * F(B)), lambda A, B: 2 * F(A) / (F(A) - 2 * F(B))),
-        Unproved(lambda A: F(A), lambda A, w: w + 0 * F(A), nonnegative=[lambda A, w: (w - F(A)) / (w - 1)]),
-    ),
-    "sizes from 1 on": (
-        Unproved(lambda A, n: 2 * F(A), lambda A, n: n * F(A)),
-        Unproved(lambda A, w: F(A), lambda A, w: w * F(A)),
-        Unproved(lambda A: F(A), lambda A, B: F(B) * F(A)),
-        Unproved(lambda A, n: n * F(A), lambda A, n: sqrt(n) * F(A)),
-    ),
-    "term by term": (
-        Unproved(lambda A, B, w: sqrt(F(A) ** 2 + F(B) ** 2) + F(A), lambda A, B, w: sqrt(F(A) ** 2 + F(B) ** 2) + w),
-        Unproved(
-            lambda A, B, C: sqrt(F(A) ** 2 + F(B) ** 2) + sqrt(F(A) ** 2 + F(B) ** 2),
-            lambda A, B, C: sqrt(F(A) ** 2 + F(B) ** 2) + F(C),
-        ),
-    ),
-    "assumed inequality": (
-        Unproved(lambda A, w: F(A) * w * w, lambda A: F(A), nonnegative=[lambda w: 1 - w]),
-        Unproved(lambda A, C: F(A), lambda C, A: F(C) + 0 * F(A), nonnegative=[lambda A, C: F(A) - F(C)]),
-        Unproved(lambda A, w: w * F(A), lambda w: w, nonnegative=[lambda A: 1 - F(A)]),
-    ),
-    "largest in an assumption": (
-        Unproved(
-            lambda A: F(A), lambda C, A: F(C) + 0 * F(A), nonnegative=[lambda A, C, D: maximum([F(C), F(D)]) - F(A)]
-        ),
-    ),
-    "assumed bound of entries": (
-        Unproved(
-            lambda A: maximum(absolute(A)),
-            lambda A, w: w + 0 * F(A),
-            nonnegative=[lambda A, w: w + absolute(A).reshape(-1)],
-        ),
-        Unproved(
-            lambda A: maximum(absolute(A)),
-            lambda A, w: w + 0 * F(A),
-            nonnegative=[lambda A, w: 2 * w - absolute(A).reshape(-1)],
-        ),
-        Unproved(
-            lambda C: maximum(absolute(C)),
-            lambda C, w: w + 0 * F(C),
-            nonnegative=[lambda A, w: w - absolute(A).reshape(-1)],
-        ),
-        Unproved(
-            lambda A: maximum(absolute(A)), lambda A: 1 + 0 * F(A), nonnegative=[lambda A: [1 - absolute(A[0, 0])]]
-        ),
-    ),
-    "assumed bound of a norm": (
-        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), nonnegative=[lambda A: N(A) - 1]),
-        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), nonnegative=[lambda A: 2 - N(A)]),
-        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), nonnegative=[lambda A, w: w - N(A)]),
-    ),
-    "equal signs": (
-        Unproved(lambda A, C: F(step(A) - step(C)), lambda A: 0 * F(A), positive=[lambda A, C: -A * C]),
-        Unproved(lambda A, C: F(step(A) - step(C)), lambda A: 0 * F(A), positive=[lambda A, C: A + C]),
-        Unproved(lambda A, C: F(step(A) - step(C)), lambda A: 0 * F(A), positive=[lambda A, U: A * U]),
-        Unproved(lambda A, C: F(step(A) - step(C)), lambda A: 0 * F(A), positive=[lambda A, C, w: w * (A * C)]),
-        Unproved(
-            lambda tall, wide: F(step(tall) - step(wide.reshape(2, 6))),
-            lambda tall: 0 * F(tall),
-            positive=[lambda tall, wide: tall.reshape(4, 3) * wide.reshape(4, 3).T.reshape(4, 3)],
-        ),
-    ),
-    "orthonormal frame": (
-        Unproved(lambda A: F(A), lambda A: 1 + 0 * F(A), zero=[lambda A, n: A.T @ A - eye(n)]),
-        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), zero=[lambda A, n: A.T @ A - 2 * eye(n)]),
-        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), zero=[lambda A, n: A.T @ A + eye(n)]),
-        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), zero=[lambda A, w, n: w * A.T @ A - w * eye(n)]),
-        Unproved(lambda A: N(A), lambda A: 1 + 0 * F(A), zero=[lambda A, B, n: B @ A - eye(n)]),
-        Unproved(lambda A, C: N(C), lambda C: 1 + 0 * F(C), zero=[lambda A, n: A.T @ A - eye(n)]),
-    ),
-    "multiple of the identity": (
-        Unproved(
-            lambda G, T: F(G @ T), lambda G, w, n: sqrt(n) * w**2, zero=[lambda G, T, w, n: w * (G @ T) - w**3 * eye(n)]
-        ),
-        Unproved(lambda G: F(G @ G), lambda G: 0 * F(G), zero=[lambda G, w: w * (G @ G)]),
-        Unproved(lambda G: F(G @ G @ G), lambda G: 0 * F(G), zero=[lambda G, T: G @ T]),
-        Unproved(lambda G, T: F(T @ T), lambda G: 0 * F(G), zero=[lambda G: G @ G]),
-        Unproved(lambda G: F(G @ G.T), lambda G: 0 * F(G), zero=[lambda G: G @ G]),
-    ),
-    "root of squares": (
-        Unproved(lambda A, B: F(A), lambda A, B: sqrt(F(A) ** 2 - F(B) ** 2)),
-        Unproved(lambda A, B: N(A), lambda A, B: sqrt(F(A) ** 2 - F(B) ** 2 / 10**6)),
-        Unproved(lambda A, B: F(A), lambda A, B: sqrt(F(A) ** 2 / 2 + F(B) ** 2)),
-    ),
-    "case of the largest": (
-        Unproved(lambda A, B: maximum([F(A), F(B)]), lambda A, B: F(A)),
-        Unproved(lambda A, B, w: w * maximum([F(A), F(B)]), lambda A, B, w: w * F(A)),
-        Unproved(lambda A: maximum([A[0, 0], A[0, 1]]), lambda A: F(A) / 2),
-    ),
-    "entries in pairs": (
-        Unproved(lambda A: maximum(absolute(A)), lambda A: absolute(A)),
-        Unproved(lambda A: maximum(row_norms(A)), lambda A: row_norms(A)),
-        Unproved(lambda A: maximum(1 / row_norms(A)), lambda A: 1 / row_norms(A)),
-        Unproved(lambda e: maximum(absolute(e)), lambda e: absolute(e)),
-        Unproved(lambda A: maximum(absolute(singular_values(A))), lambda A: absolute(singular_values(A))),
-        Unproved(lambda A: [F(A[:1]), F(A)], lambda A: [F(A), F(A[:1])]),
-        Unproved(lambda X, L: each(L, lambda i: F(X[i])), lambda X, L: each(L, lambda i: F(X[0]))),
-        Unproved(lambda e: row_norms(e), lambda e: row_norms(e).T),
-    ),
-    "numbers of symbols": (
-        Unproved(lambda A, n: F(A) * (2 if n % 6 == 0 else 1), lambda A: F(A)),
-        Unproved(lambda A, n: F(A) * (2 if n == 7 else 1), lambda A: F(A)),
-        Unproved(lambda A: F(A) * (1 if A.shape[0] != A.shape[1] else 2), lambda A: F(A)),
-        Unproved(lambda A: F(A) * (2 if F(A) == 1 else 1), lambda A: F(A)),
-        Unproved(lambda A: F(A) * (2 if A.shape[1] in (7, 9) else 1), lambda A: F(A)),
-        Unproved(lambda A: F(A[2:4]), lambda A: F(A)),
-        Unproved(lambda A: A[-1:].shape[0] + 0 * F(A), lambda A, m: m + 1 + 0 * F(A)),
-        Unproved(lambda A, n: F(A.reshape(n, n)), lambda A: F(A)),
-        Unproved(lambda A: F(A.sum(axis=-1).reshape(1, -1)), lambda A, m: F(ones(1, m) @ A)),
-        Unproved(lambda A: F(A.reshape(-1) * A.reshape(-1, 1)), lambda A: F(A * A)),
     ),
 }
