@@ -481,7 +481,10 @@ def _subtracted(gap: Any, w: Writer, facts: Any, depth: int, attempts: list[int]
     attempts[0] -= 1
     if depth == 0 or not negative or attempts[0] < 0:
         return None
-    monomial, c = max(negative, key=lambda item: (sum(e for _, e in item[0]), text_of(item)))
+    taken = [own for _, fact in facts for own, d in fact.terms.items() if d < 0]
+    monomial, c = max(  # one that an assumption takes whole, if there is one: what is left may outweigh the others
+        negative, key=lambda item: (_is_multiple(item[0], taken), sum(e for _, e in item[0]), text_of(item))
+    )
     options: list[Any] = []
     for chosen, fact in facts:
         for own, d in fact.terms.items():
@@ -499,3 +502,9 @@ def _subtracted(gap: Any, w: Writer, facts: Any, depth: int, attempts: list[int]
         if used is not None:
             return [[chosen[0] if len(chosen) == 1 else chosen, w.of_scalar(factor)], *used]
     return None
+
+
+def _is_multiple(monomial: Any, others: Iterable[Any]) -> bool:
+    """Whether one of the other products divides a product without a remainder."""
+    exponents = dict(monomial)
+    return any(all(exponents.get(g, 0) >= e for g, e in other) for other in others)
