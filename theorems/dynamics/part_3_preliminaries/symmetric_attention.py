@@ -191,7 +191,7 @@ MINIMA = Claim(SYMMETRIC_ATTENTION, "dynamics.sec-3-minima", label="Lyapunov sta
 
 
 @MINIMA.domain("weak weights")
-def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+def weak_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Exponentials near 1, where float32 has its digits."""
     arrays["core"] *= 2.0**-4
     arrays["beta"][:] = 1.0 + rng.integers(0, 5, len(arrays["beta"])) / 4

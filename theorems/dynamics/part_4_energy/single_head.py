@@ -15,7 +15,7 @@ from theorems.dynamics.definitions import (
     Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy_rate_terms, flow, projection,
 )  # fmt: skip
 from theorems.dynamics.numerics import no_loss
-from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss
+from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss, weak_weights
 from theorems.dynamics.settings import ENERGY, SYMMETRIC, SYMMETRIC_ATTENTION, Factor, on_the_sphere
 from verify.matrix import exp, eye, rational, row_sums, total, zeros
 from verify.vocabulary import AtMost, Claim, Construction, Definition, Equal, HasStructure
@@ -72,8 +72,11 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 
 
 @PROPOSITION_41.counterexample("two tokens on the axes, W^K = I, W^Q with entries -1, 3, 0, 0")
-def _() -> dict[str, Any]:
-    """By hand: dE/dt = (e^3 - 2)/4 - 9/(2 e (1 + e^4)) = 4.49..., carried by the second token."""
+def climbing_weights() -> dict[str, Any]:
+    """Two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]: the energy grows (Proposition 4.1).
+
+    By hand: dE/dt = (e^3 - 2)/4 - 9/(2 e (1 + e^4)) = 4.49..., carried by the second token.
+    """
     return {"X": [[1, 0], [0, 1]], "W_Q": [[-1, 3], [0, 0]], "W_K": [[1, 0], [0, 1]], "beta": 1}
 
 
@@ -125,11 +128,7 @@ SYMMETRIC_RATE = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-rate", label="Eq.
         bound.""")  # fmt: skip
 
 
-@SYMMETRIC_RATE.domain("weak weights")
-def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    """Exponentials near 1, where float32 has its digits."""
-    arrays["core"] *= 2.0**-4
-    arrays["beta"][:] = 1.0 + rng.integers(0, 5, len(arrays["beta"])) / 4
+SYMMETRIC_RATE.domain("weak weights", weak_weights)
 
 
 @SYMMETRIC_RATE.formula
@@ -160,11 +159,6 @@ def printed_values(W_Q: Any, W_K: Any) -> Any:
 def symmetrised_values(W_Q: Any, W_K: Any) -> Any:
     """(A^T + A)/2 for A = W_Q W_K^T, shape (D, D), for any head dimension."""
     return (W_K @ W_Q.T + W_Q @ W_K.T) * rational(1, 2)
-
-
-def climbing_weights() -> dict[str, Any]:
-    """Two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]: the energy grows (Proposition 4.1)."""
-    return {"X": [[1, 0], [0, 1]], "W_Q": [[-1, 3], [0, 0]], "W_K": [[1, 0], [0, 1]], "beta": 1}
 
 
 # -- the condition on W^V ----------------------------------------------------------------------------------------------
