@@ -187,14 +187,8 @@ def skew_part_of_values(W_Q: QueryWeights, W_K: SquareWeights) -> Any:
 
 
 EQ_11.oracle(lambda W_Q, W_K: zeros(W_Q.shape[0], W_Q.shape[0]))
-
-
-@EQ_11.counterexample("two unit matrices")
-def _() -> dict[str, Any]:
-    """By hand: W^V = E_21 / 2."""
-    return {"W_Q": [[0, 1], [0, 0]], "W_K": [[1, 0], [0, 0]]}
-
-
+# By hand: W^V = E_21 / 2
+EQ_11.counterexample("two unit matrices", W_Q=[[0, 1], [0, 0]], W_K=[[1, 0], [0, 0]])
 EQ_11.mutant("first summand transposed", "printed_values(W_Q, W_K) -> (W_K.T @ W_Q + W_Q @ W_K.T) * rational(1, 2)")
 EQ_11.mutant("first summand W^K W^{Q T}", "printed_values -> symmetrised_values")
 
