@@ -25,6 +25,7 @@ from verify.arithmetics.norms import (
     rules,
     singular_polynomials,
     smallest,
+    two_blocks,
 )
 from verify.arithmetics.norms.assumed import consequences, follows
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, largest, norm
@@ -68,12 +69,15 @@ from verify.matrix import (
 from verify.oracles import jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
-#: Rules that `test_norms_differentials`, `test_norms_gaps`, `test_norms_moments` and `test_norms_from_below` try.
+#: Rules that `test_norms_differentials`, `test_norms_gaps`, `test_norms_moments`, `test_norms_from_below` and
+#: `test_norms_two_blocks` try.
 ELSEWHERE = {
     *stated_in(differentials),
     *stated_in(gaps),
     *stated_in(moments),
     *stated_in(smallest),
+    *stated_in(two_blocks),
+    "inner product",
     *stated_in(gram_matrices),
     *stated_in(row_lengths),
     "number among the factors",

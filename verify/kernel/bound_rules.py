@@ -10,12 +10,13 @@ from fractions import Fraction
 from typing import Any
 
 from verify.kernel import quantities as q
-from verify.kernel import smallest_values, varying
+from verify.kernel import smallest_values, two_blocks, varying
 from verify.kernel.polynomials import is_concave, odd, rational, slope, stays_below, stays_within
-from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
+from verify.kernel.quantities import Index, Matrix, Scalar, concatenated, norm, number
 from verify.kernel.refusal import Refused
 from verify.kernel.smallest_values import EIGENVALUE, SMALLEST, smallest, smallest_eigenvalue
 from verify.kernel.softmax_rules import SOFTMAX_RULES, covariance, largest_value, others, weight_beside
+from verify.kernel.two_blocks import GAIN, smallest_gain
 
 HALF = Fraction(1, 2)
 PROPERTIES = (
@@ -37,15 +38,6 @@ def big(A: Matrix) -> Scalar:
 
 
 # -- expressions -------------------------------------------------------------------------------------------------------
-
-
-def concatenated(*blocks: Matrix) -> Matrix:
-    """Blocks on top of each other."""
-    total = sum((A.rows for A in blocks[1:]), blocks[0].rows)
-    found, start = q.zeros(total, blocks[0].columns), number(0)
-    for A in blocks:
-        found, start = found + q.embedding(total, A.rows, start) @ A, start + A.rows
-    return found
 
 
 def opaque(kind: str, rows: Scalar, columns: Scalar, *data: Any) -> Matrix:
@@ -108,6 +100,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "spectral radius": lambda A: q.generator("spectral radius", shaped(A, A.rows, A.rows)),
     SMALLEST: smallest,
     EIGENVALUE: smallest_eigenvalue,
+    GAIN: smallest_gain,
     "largest value": largest_value,
     "weight off the diagonal": weight_beside,
     "max over": lambda index, value: q.over("max over", index, scalar(value)),
@@ -383,6 +376,7 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
         lambda P, R: (two(corner(P, q.identity(P.rows), R)), number(1), is_skew(P) and is_skew(R)),
     ),
     **smallest_values.RULES,
+    **two_blocks.RULES,
     "smallest singular value of blocks": (
         "sqrt(sigma_min(A)^2 + sigma_min(B)^2 + ...) <= sigma_min([A; B; ...]) where no block has more columns than rows",
         lambda *parts: (

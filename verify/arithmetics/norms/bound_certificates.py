@@ -28,6 +28,7 @@ from verify.arithmetics.norms.recording import (
     size_of,
     text_of,
 )
+from verify.arithmetics.norms.two_block_instances import TwoBlocks
 from verify.arithmetics.norms.world import resumed
 from verify.kernel import bounds as kernel
 from verify.kernel import places, quantities
@@ -127,6 +128,8 @@ class _Replay(Instances):
             if tree is None:
                 raise NotCertified("no tree of boxes")
             return {**self.stated(), "comparison": ["boxes", tree]}
+        if (written := TwoBlocks(self.w, self.entry, self._subtracted).written()) is not None:
+            return {**self.stated(), "steps": written[0], "comparison": written[1]}
         self.w.point_directions(self.entry.steps)
         for step in self.entry.steps:
             self._offer(step)
@@ -146,6 +149,11 @@ class _Replay(Instances):
         index = None if self.entry.index is None else self.w.index(self.entry.index)
         found: dict[str, Any] = {"index": index, "left": self.left, "right": self.right, "steps": [], "comparison": []}
         return found | ({"turned": True} if self.entry.turned else {})
+
+    def _subtracted(self, gap: Any, known: list[Any]) -> list[list[Any]] | None:
+        """Few multiples of facts before many."""
+        tried = (_subtracted(gap, self.w, known, depth, [ATTEMPTS]) for depth in range(1, DEPTH))
+        return next((taken for taken in tried if taken is not None), None)
 
     def _offer(self, step: Any) -> None:
         value = self._said(step.quantity)

@@ -25,6 +25,7 @@ from verify.arithmetics.norms.monotone import grows_with
 from verify.arithmetics.norms.row_lengths import row_lengths_in
 from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
 from verify.arithmetics.norms.text import scalar_text
+from verify.arithmetics.norms.two_blocks import derived_by_blocks
 from verify.arithmetics.norms.world import Index, Node, World, world
 from verify.arithmetics.tracing import traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -192,6 +193,8 @@ def derived(left: Any, right: Any, index: Index | None = None) -> EntryBound:
     if found.proved:
         return found
     found = _by_cases(left, right, index) or _from_below(left, right, index) or _to_below(left, right, index) or found
+    if not found.proved and index is None and (between := derived_by_blocks(left, right)) is not None:
+        return EntryBound(left, right, None, *between, True)
     steps = None if found.proved or index is not None else subdivision.decided(left, right)
     return found if steps is None else EntryBound(left, right, None, left, steps, True)
 

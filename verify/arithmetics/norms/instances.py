@@ -16,6 +16,7 @@ from verify.arithmetics.norms.differentials import depends, largest_slope
 from verify.arithmetics.norms.recording import KINDS, Writer, any_of, family_of, generators, row_source, text_of
 from verify.arithmetics.norms.singular_polynomials import blocks_of_exponential, rotation_less_identity
 from verify.arithmetics.norms.softmax_instances import of_softmax
+from verify.arithmetics.norms.two_block_instances import of_blocks
 from verify.arithmetics.norms.world import Node, unused_index
 from verify.kernel import bound_rules, quantities, varying
 from verify.kernel import bounds as kernel
@@ -45,6 +46,7 @@ class Instances:
         """Steps of the checker that may stand for one step of the derivation."""
         rule, bound = step.rule, step.bound
         yield from of_softmax(self.w, step, self._reason)
+        yield from of_blocks(self.w, step)
         atom = self.w.known.atoms.get(step.quantity)
         if rule == "definition of the largest":
             yield from self._below_a_largest(step)
