@@ -118,7 +118,8 @@ class Instances:
         for one in plain.get(rule, ()):
             yield [one]
         if rule == "reverse triangle inequality":
-            for other in (w.known.atoms[symbol] for symbol in bound.free_symbols & w.known.atoms.keys()):
+            symbols = sorted(bound.free_symbols & w.known.atoms.keys(), key=sympy.default_sort_key)
+            for other in (w.known.atoms[symbol] for symbol in symbols):
                 if other.kind in NORMS and other.payload[0].shape == node.shape:
                     rest = w.node(nodes.minus(node, other.payload[0]))
                     yield [("triangle inequality", [kind, w.node(other.payload[0]), rest])]
