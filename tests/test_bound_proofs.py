@@ -54,6 +54,8 @@ from verify.report.proof_texts import headline, proof_text
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, Size, load
 from verify.vocabulary.hypotheses import Hypothesis, skew
 
+pytestmark = pytest.mark.kept("docs/bounds.md")
+
 Left = Annotated[Any, Shape("m", "n")]
 Right = Annotated[Any, Shape("n", "m")]
 Square = Annotated[Any, Shape("n", "n")]

@@ -22,6 +22,8 @@ from verify.gate.standing import Standing
 from verify.vocabulary import InputError
 from verify.vocabulary.subjects import definition_of
 
+pytestmark = pytest.mark.kept
+
 
 def plain(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return attend(X @ W_Q, X @ W_K, X @ W_V)
@@ -280,6 +282,7 @@ def test_what_has_no_forward_mode_is_left_out_and_said() -> None:
     made = gate("hessian.attention", once(right), dtypes=["float64"])
     found = made.run("forward-derivatives", "float64")
     assert found.status == LEFT_OUT and found.why.startswith("it has no forward mode")
+    assert SubjectReport("s", "f", [finding("a", SATISFIED), found], required=("derivatives",)).missing == [found.check]
 
 
 def test_masks_come_in_every_layout_of_memory() -> None:

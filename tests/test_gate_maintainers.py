@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -19,6 +20,8 @@ from verify.gate.findings import BROKEN, LEFT_OUT, SATISFIED, UNCHECKABLE, UNREA
 from verify.gate.standing import Standing
 from verify.gate.subject_errors import MOVED, Raised, WrongResult, described
 from verify.vocabulary import InputError
+
+pytestmark = pytest.mark.kept
 
 LAYERS = "import torch\ndef softmax(T):\n    return torch.softmax(T, -1)\ndef wrong(T):\n    return 2 * torch.softmax(T, -1)\n"
 FEW = ["--claims", "hessian.lem-B.1", "--dtype", "float64"]
@@ -123,6 +126,27 @@ def test_a_report_says_what_was_not_exercised() -> None:
     ):
         assert rest in gate("hessian.softmax", lambda T: torch.softmax(T, -1), dtypes=dtypes).not_exercised({})
     assert "long sequences" in gate("transformer.layer_norm", torch.nn.LayerNorm, dtypes=["float64"]).not_exercised({})
+
+
+def test_a_report_names_the_numbers_by_which_derivatives_are_not_compared() -> None:
+    def capped(Q: Any, K: Any, V: Any, M: Any, c: Any) -> Any:
+        T = c * torch.tanh(Q @ K.T / Q.shape[1] ** 0.5 / c)
+        return torch.softmax(T.masked_fill(~M, float("-inf")), -1) @ V
+
+    def head(constant: bool) -> Any:
+        def layer(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
+            return torch.softmax((float(beta) if constant else beta) * (X @ W_Q) @ (X @ W_K).T, -1) @ X @ W_V
+
+        return layer
+
+    for subject, layer, constant in (
+        ("transformer.capped_attention", capped, "c"),
+        ("dynamics.attention_head", head(True), "beta"),
+        ("dynamics.attention_head", head(False), None),
+        ("hessian.softmax", lambda T: torch.softmax(T, -1), None),
+    ):
+        told = [part for part in gate(subject, layer, dtypes=["float64"]).not_exercised({}) if "constant" in part]
+        assert told == ([f"derivatives by {constant}, which is a constant"] if constant else []), subject
 
 
 def test_a_report_names_the_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,8 @@ from verify.cli import main
 from verify.gate.table import entries_of, entry_of_text
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept
+
 LAYERS = """
     import math
 

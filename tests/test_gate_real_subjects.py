@@ -26,6 +26,8 @@ from verify.gate.checking import gate
 from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept("docs/your-implementation.md", "docs/fully-masked-rows.md")
+
 #: Where one rounding of the definition is up to 1024 ulps, a value this near is as good as the definition's own.
 FEW_ULPS = 64
 

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from theorems.hessian.definitions import attention_matrix
 from verify.checks.evaluation import in_batch, raw_tensors
+from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import settings_for
 from verify.gate import measure
 from verify.gate.checking import gate
+from verify.gate.choice import arrays_of
 from verify.gate.findings import BROKEN, DEFINITION, FIRST, SATISFIED
 from verify.gate.measure import ComparedSides
+from verify.gate.profiles import Profile
 from verify.gate.reach import claims_by_subject, reached_subjects
 from verify.gate.rounding import reference
 from verify.gate.standing import Standing
-from verify.inputs.generators import systematic
+from verify.inputs.generators import Draw, systematic
+from verify.vocabulary import Assumption
 from verify.vocabulary.registry import load
 from verify.vocabulary.subjects import replaced
+
+pytestmark = pytest.mark.kept
 
 KEY = "hessian.jacobian-key"  # Lemma B.1, dF/dW_K: one side has the derivative of the layer, the other calls no layer
 
@@ -123,6 +132,64 @@ def test_a_side_is_not_kept_from_a_time_when_the_definition_stood_in_its_place()
     with replaced(standing.name, standing):
         wrong = measure._side(claim, sides, calling, raw, arrays, settings)
     assert standing.calls > 0 and not bool((wrong == right).all())
+
+
+def test_draws_are_kept_as_they_were_drawn() -> None:
+    claim = load("theorems")[KEY]
+    draw = systematic(claim, 1, 0)[0]
+    drawn = draw.arrays(claim, 1)
+    for _ in range(2):  # what is done to one is not seen in the next
+        found = arrays_of(claim, draw)
+        assert list(found) == list(drawn) and all(np.array_equal(found[name], drawn[name]) for name in drawn)
+        for value in found.values():
+            value[...] = 7.0
+    other = dataclasses.replace(draw, seed=draw.seed + 1)
+    assert any(not np.array_equal(arrays_of(claim, other)[name], drawn[name]) for name in drawn)
+
+
+def test_draws_of_a_domain_are_those_of_its_own_edit() -> None:
+    """Two profiles may have a domain of one name: what one makes of the arrays is not what the other makes."""
+    draw = Draw((("m", 2), ("n", 2)), "own", 0)
+    for number in (1.0, 2.0, 1.0):
+        profile = Profile("transformer.masked_softmax", sizes={"m": (1, 2), "n": (1, 2)}, register=False)
+        profile.domain("own", EDITS[number])
+        assert (arrays_of(profile.claim(), draw)["T"] == number).all()
+
+
+EDITS = {
+    number: (lambda arrays, sizes, rng, number=number: arrays.update(T=arrays["T"] * 0 + number))
+    for number in (1.0, 2.0)
+}
+
+
+def test_whether_assumptions_are_met_is_kept_where_no_layer_is_part_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An assumption about an attention matrix is asked anew of every layer of that subject, and once where others stand."""
+    asked = []
+
+    def seen(claim: Any, raw: Any) -> Any:
+        asked.append(claim.id)
+        return float_satisfies(claim, raw)
+
+    def of_weights(X: Any, W_Q: Any, W_K: Any) -> Any:
+        return attention_matrix(X, W_Q, W_K) + 1
+
+    claim = copy.copy(load("theorems")[KEY])
+    claim.assumptions = [Assumption("the weights are positive", positive=of_weights)]
+    monkeypatch.setattr(measure, "float_satisfies", seen)
+    drawn = systematic(claim, 1, 0)[0].arrays(claim, 1)
+    for subject, layer, times in (
+        ("hessian.softmax", lambda T: torch.softmax(T, -1), 2),
+        ("hessian.attention_matrix", without_scale, 2),
+        ("hessian.attention", plain, 1),
+    ):
+        asked.clear()
+        standing = Standing(subject, layer)
+        with replaced(subject, standing):
+            for _ in range(2):
+                sides = ComparedSides.of(claim, standing)
+                raw = raw_tensors(claim, drawn, settings_for("quick"), "float64")
+                assert sides is not None and measure._satisfies(claim, sides, raw, drawn, settings_for("quick"))
+        assert len(asked) == times, subject
 
 
 def test_a_kink_is_looked_for_once_for_what_is_asked() -> None:

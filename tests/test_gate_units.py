@@ -21,6 +21,7 @@ from verify.gate.findings import (
     BROKEN,
     DEFINITION,
     FIRST,
+    FORWARD,
     LAW,
     LEFT_OUT,
     LONG,
@@ -60,6 +61,8 @@ from verify.oracles import LawTest
 from verify.vocabulary import AtMost, Claim, Paper, Shape
 from verify.vocabulary.registry import load
 from verify.vocabulary.subjects import public_name_of, replaced
+
+pytestmark = pytest.mark.kept
 
 QUICK = settings_for("quick")
 SOFTMAX = "hessian.softmax"
@@ -187,6 +190,10 @@ def test_a_report_is_ok_only_where_all_was_decided_or_accepted_and_nothing_is_br
         named = replace(absent, required=("d",), accepted=("d",))
         assert named.missing == ["d"] and named.outcome == NOT_OK and not named.ok
         assert replace(absent, required=("a",)).ok
+        assert replace(absent, required=("derivatives",)).ok
+    # without a forward mode, derivatives are not all there; what was tried and not reached is no derivative
+    for status, missing in ((LEFT_OUT, [FORWARD]), (UNREACHED, [])):
+        assert replace(report(good, finding(FORWARD, status)), required=("derivatives",)).missing == missing
     many = report(good, *(finding(name, UNCHECKABLE) for name in "vwxyz"))
     assert many.verdict == "UNDECIDED: 5 not decided, v, w, x and 2 more; nothing is broken"
     three = report(good, *(finding(name, UNCHECKABLE) for name in "xyz"), accepted=("*",))

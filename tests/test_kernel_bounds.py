@@ -22,6 +22,8 @@ from verify.kernel.quantities import Index, number
 from verify.kernel.refusal import Refused
 from verify.kernel.two_blocks import beside
 
+pytestmark = pytest.mark.kept
+
 INPUTS = {
     "A": [], "B": [], "C": [], "X": [], "Y": [], "t": [], "v": [], "S": ["is skew"], "R": ["is skew"], "G": ["is symmetric"],
     "W": ["has orthonormal columns"], "D": ["has Frobenius norm at most 1"], "U": ["has unit rows"], "c": [],

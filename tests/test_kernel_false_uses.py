@@ -14,6 +14,8 @@ from verify.kernel.bound_rules import RULES
 from verify.kernel.bounds import check
 from verify.kernel.refusal import Refused
 
+pytestmark = pytest.mark.kept
+
 #: Left side, right side, which is smaller somewhere, and the arguments of the rule that is used.
 FalseUse = Callable[[Table], tuple[int, int, list[object]]]
 

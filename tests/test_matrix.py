@@ -73,6 +73,8 @@ from verify.matrix import (
 )
 from verify.vocabulary import ArithmeticUnsupported, InputError
 
+pytestmark = pytest.mark.kept
+
 
 def drawn(data: st.DataObject, arithmetic: Arithmetic, m: int, n: int) -> Any:
     return arithmetic.lift(data.draw(integer_matrices(m, n), label=f"({m}, {n})"))

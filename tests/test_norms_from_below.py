@@ -20,6 +20,8 @@ from verify.arithmetics.norms.smallest import largest_gap, largest_range, lower_
 from verify.arithmetics.norms.world import world
 from verify.matrix import concatenate, eye, ones, singular_values, softmax, spectral_norm, symmetric_eigenvalues
 
+pytestmark = pytest.mark.kept
+
 SIZES = {"m": 4, "n": 3}
 m, n = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
 SHAPES: dict[str, tuple[Any, Any]] = {

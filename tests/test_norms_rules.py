@@ -69,6 +69,8 @@ from verify.matrix import (
 from verify.oracles import jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
+pytestmark = pytest.mark.kept
+
 #: Rules that `test_norms_differentials`, `test_norms_gaps`, `test_norms_moments`, `test_norms_from_below` and
 #: `test_norms_two_blocks` try.
 ELSEWHERE = {

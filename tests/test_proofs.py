@@ -37,6 +37,8 @@ from verify.vocabulary import (
 )
 from verify.vocabulary.hypotheses import orthonormal_columns, skew, symmetric
 
+pytestmark = pytest.mark.kept("docs/all-sizes.md")
+
 Left = Annotated[Any, Shape("m", "n")]
 Right = Annotated[Any, Shape("n", "m")]
 Square = Annotated[Any, Shape("n", "n")]

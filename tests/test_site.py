@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -17,9 +18,11 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.made_up_evidence import made_up, with_links
+from verify.checks import checks_of
 from verify.checks.bound_proofs import proved_bound
-from verify.checks.settings import Settings
+from verify.checks.settings import Settings, settings_for
 from verify.evidence.store import EvidenceWriter
+from verify.matrix import stepped, visited
 from verify.report import Report, build, restricted
 from verify.report.baseline import Change
 from verify.report.citations import link, section_link
@@ -428,6 +431,21 @@ def test_a_snippet_that_does_not_give_the_certified_values_is_not_shown(full_rep
     counterexample = counterexamples_of(full_report, full_report.claims["dynamics.prop-4.1"])[0]
     assert by_hand(counterexample.claim, {**counterexample.certificate, "formula": "[-4.4917 +/- 1e-30]"}) is None
     assert by_hand(counterexample.claim, {**counterexample.certificate, "inputs": {"X": [["1", "0"]]}}) is None
+
+
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_steps_in_plain_numpy_are_those_of_the_engine(count: int) -> None:
+    space = runpy.run_path(str(Path(code.__file__).with_name("in_numpy.py")))
+    for function in (stepped, visited):
+        for step, starts in ((lambda k, x: x * (k + 2), (3,)), (lambda k, x, y: (x + y * k, x), (1, 2))):
+            assert space[function.__name__](count, step, *starts) == function(count, step, *starts)
+
+
+def test_a_counterexample_of_steps_has_a_snippet() -> None:
+    claim, quick = load()["skipless.sec-2-output"], settings_for("quick")
+    (check,) = (check for check in checks_of(claim, quick) if check.name == "counterexample")
+    found = by_hand(claim, check.run(claim, quick).details["certificates"][0])
+    assert found is not None and "visited(" in found.code
 
 
 def test_most_counterexamples_have_a_snippet(full_report: Report) -> None:

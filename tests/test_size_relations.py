@@ -16,6 +16,8 @@ from verify.checks.size_relations import size_relations
 from verify.vocabulary import Assumption, Claim, Equal, Shape
 from verify.vocabulary.registry import load
 
+pytestmark = pytest.mark.kept
+
 Wide = Annotated[Any, Shape("n", "d")]
 Parts = Annotated[Any, Shape("H", "n", "e")]
 SIZES = {"n": (1, 3), "d": (1, 6), "H": (1, 3), "e": (1, 3)}

@@ -17,9 +17,12 @@ from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.step_induction import BY_STEPS
 from verify.checks.operands import size_symbol
 from verify.kernel import Refused, check_identity
-from verify.matrix import concatenate, each, eye, iterated, mapped, softmax, stepped, summed, vec_r, visited
+from verify.matrix import added, concatenate, each, eye, iterated, mapped, softmax, stepped, summed, vec_r, visited
 from verify.oracles import jacobian
+from verify.vocabulary import InputError
 from verify.vocabulary.errors import ArithmeticUnsupported
+
+pytestmark = pytest.mark.kept
 
 N, D, L = map(size_symbol, "Ndl")
 X, Y = named("X", N, D), named("Y", N, D)
@@ -243,6 +246,16 @@ def test_the_value_is_that_in_floats(count: int) -> None:
     point = NumericPoint({N: 3, D: 2, L: count}, values)
     for one, other in zip(found, expected, strict=True):
         assert np.allclose(float_values(one, point), other.numpy().reshape(-1))
+
+
+def test_after_no_steps_nothing_was_visited_for_each_start() -> None:
+    tokens = torch.ones(2, 2)
+    for start in (tokens, X):  # numbers, and matrices whose sizes are symbols
+        assert visited(0, lambda k, M: 2 * M, start) == []
+        assert visited(0, lambda k, M, P: (P, M), start, start) == ([], [])
+        assert len(visited(1, lambda k, M: 2 * M, start)) == 1
+        with pytest.raises(InputError, match="at least one matrix"):
+            added(visited(0, lambda k, M: 2 * M, start))
 
 
 def test_a_forged_start_or_map_is_refused() -> None:

@@ -63,7 +63,7 @@ def total_of_entrywise(one: str, other: str) -> Any:
     return total_of(nodes.hadamard(*(input_matrix(name, *SHAPES[name]).node for name in (one, other))))
 
 
-CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
+TWO_BLOCKS: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     "norm of two blocks": (
         Unproved(lambda A, C: N(beside(A, C)), lambda A, C: larger_norm(A, C)),
         Unproved(lambda A, C: N(beside(A, C)) ** 2, lambda A, C: larger_norm(A, C) ** 2 + coherence(A, C) / 2),

@@ -130,7 +130,11 @@ SELDOM: dict[str, dict[str, Function]] = {
         "no forward derivative by more than three keys": no_forward_derivative,
     },
     "batched_attention": {"groups in turns where three heads share one": turns_of_three},
-    "sink_attention": {"sinks in turns where more than two heads share keys": sinks_in_turns},
+    "sink_attention": {
+        "sinks in turns where more than two heads share keys": sinks_in_turns,
+        "sinks clipped at 20": sunk(lambda z, T: z.clamp(max=20)[:, None, None]),
+        "sinks clipped at -20": sunk(lambda z, T: z.clamp(min=-20)[:, None, None]),
+    },
     "alibi_attention": {
         "slopes repeat from the ninth head on": alibi(lambda H: slopes(min(H, 8)).repeat(-(-H // 8))[:H])
     },

@@ -424,10 +424,24 @@ def rows_with_sinks(rows: Sequence[int], Q: Any, K: Any, V: Any, M: Any, z: Any)
     return kernels.sink_attention(Q[:, :, list(rows)], K, V, M[list(rows)], z)
 
 
+def _sinks_and_logits_about(size: int) -> Callable[[dict[str, Any], Mapping[str, int], Any], None]:
+    """An edit after which logits, and sinks with them, differ from `size` by little: a sink that is clipped counts otherwise."""
+
+    def edit(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> None:
+        root = sizes["d_K"] ** 0.5
+        arrays["Q"] = 6 + arrays["Q"] / 16
+        arrays["K"] = round(size / 6 / root) + arrays["K"] / 16
+        arrays["z"] = round(6 * round(size / 6 / root) * root) + arrays["z"]
+
+    return edit
+
+
 extreme_domains(SINK)
 SINK.domain("no query has keys", _rows_without_keys)
 SINK.domain("every query has keys", _rows_with_keys)
 SINK.domain("a causal mask", made_causal)
+SINK.domain("sinks and logits far above zero", _sinks_and_logits_about(36))
+SINK.domain("sinks and logits far below zero", _sinks_and_logits_about(-36))
 
 
 def _without_a_sink(Q: Any, K: Any, V: Any, M: Any, z: Any) -> Any:

@@ -112,25 +112,10 @@ def logits(T: Logits, S: Signs) -> dict[str, Any]:
     return boolean(masked_logits(T, S))
 
 
-@SOFTMAX.variant("the mask is left out")
-def _(T: Any, M: Any) -> Any:
-    return softmax(T)
-
-
-@SOFTMAX.variant("the mask is the wrong way round: 1 is taken for masked")
-def _(T: Any, M: Any) -> Any:
-    return masked_softmax(T, M == 0)
-
-
-@SOFTMAX.variant("masked logits are 0, not minus infinity")
-def _(T: Any, M: Any) -> Any:
-    return softmax(T * M)
-
-
-@SOFTMAX.variant("masked weights are dropped after the softmax and the rest not normalised")
-def _(T: Any, M: Any) -> Any:
-    return softmax(T) * M
-
+SOFTMAX.variant("the mask is left out", lambda T, M: softmax(T))
+SOFTMAX.variant("the mask is the wrong way round: 1 is taken for masked", lambda T, M: masked_softmax(T, M == 0))
+SOFTMAX.variant("masked logits are 0, not minus infinity", lambda T, M: softmax(T * M))
+SOFTMAX.variant("masked weights are dropped after the softmax and the rest not normalised", lambda T, M: softmax(T) * M)
 
 ATTENTION = Profile(
     "transformer.masked_attention", sizes={"m": (1, 4), "n": (1, 5), "d_K": (1, 4), "d_V": (1, 3)},
@@ -153,30 +138,22 @@ def operands(Q: Queries, K: Keys, V: Values, S: Signs) -> dict[str, Any]:
     return boolean(masked_operands(Q, K, V, S))
 
 
-@ATTENTION.variant("the mask is left out")
-def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.masked_attention(Q, K, V, M >= 0)
-
-
-@ATTENTION.variant("the mask is the wrong way round: 1 is taken for masked")
-def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.masked_attention(Q, K, V, M == 0)
-
-
-@ATTENTION.variant("masked logits are 0, not minus infinity")
-def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return softmax(Q @ K.T / sqrt(Q.shape[1]) * M) @ V
-
-
-@ATTENTION.variant("masked weights are dropped after the softmax and the rest not normalised")
-def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return (softmax(Q @ K.T / sqrt(Q.shape[1])) * M) @ V
-
-
-@ATTENTION.variant("the mask is added to the logits as it is, 1 for allowed keys")
-def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return softmax(Q @ K.T / sqrt(Q.shape[1]) + M) @ V
-
+ATTENTION.variant("the mask is left out", lambda Q, K, V, M: layers.masked_attention(Q, K, V, M >= 0))
+ATTENTION.variant(
+    "the mask is the wrong way round: 1 is taken for masked",
+    lambda Q, K, V, M: layers.masked_attention(Q, K, V, M == 0),
+)
+ATTENTION.variant(
+    "masked logits are 0, not minus infinity", lambda Q, K, V, M: softmax(Q @ K.T / sqrt(Q.shape[1]) * M) @ V
+)
+ATTENTION.variant(
+    "masked weights are dropped after the softmax and the rest not normalised",
+    lambda Q, K, V, M: (softmax(Q @ K.T / sqrt(Q.shape[1])) * M) @ V,
+)
+ATTENTION.variant(
+    "the mask is added to the logits as it is, 1 for allowed keys",
+    lambda Q, K, V, M: softmax(Q @ K.T / sqrt(Q.shape[1]) + M) @ V,
+)
 
 wrong_scales(ATTENTION, layers.masked_attention)
 
@@ -196,19 +173,15 @@ def causal_rows(rows: Sequence[int], Q: Any, K: Any, V: Any) -> Any:
     return layers.masked_attention(Q[list(rows)], K, V, allowed)
 
 
-@CAUSAL.variant("the causal mask is left out")
-def _(Q: Any, K: Any, V: Any) -> Any:
-    return softmax(Q @ K.T / sqrt(Q.shape[1])) @ V
-
-
-@CAUSAL.variant("the causal mask is transposed: tokens attend to themselves and later ones")
-def _(Q: Any, K: Any, V: Any) -> Any:
-    return layers.masked_attention(Q, K, V, causal_mask(Q.shape[0]).T)
-
-
-@CAUSAL.variant("masked weights are dropped after the softmax and the rest not normalised")
-def _(Q: Any, K: Any, V: Any) -> Any:
-    return (softmax(Q @ K.T / sqrt(Q.shape[1])) * causal_mask(Q.shape[0])) @ V
+CAUSAL.variant("the causal mask is left out", lambda Q, K, V: softmax(Q @ K.T / sqrt(Q.shape[1])) @ V)
+CAUSAL.variant(
+    "the causal mask is transposed: tokens attend to themselves and later ones",
+    lambda Q, K, V: layers.masked_attention(Q, K, V, causal_mask(Q.shape[0]).T),
+)
+CAUSAL.variant(
+    "masked weights are dropped after the softmax and the rest not normalised",
+    lambda Q, K, V: (softmax(Q @ K.T / sqrt(Q.shape[1])) * causal_mask(Q.shape[0])) @ V,
+)
 
 
 @CAUSAL.variant("token i attends to token i + 1 too")
@@ -252,24 +225,19 @@ def _in_turns(K: Any, H: int) -> Any:
     return indexed("bgjc,r->(b)(r g)(j)(c)", K, ones(1, H // K.shape[1]).reshape(-1))
 
 
-@BATCHED.variant("the mask is left out")
-def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.batched_attention(Q, K, V, M >= 0)
-
-
-@BATCHED.variant("the mask is the wrong way round: 1 is taken for masked")
-def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.batched_attention(Q, K, V, M == 0)
-
-
-@BATCHED.variant("heads take groups of keys in turns: h mod G, not h G / H")
-def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.batched_attention(Q, _in_turns(K, Q.shape[1]), _in_turns(V, Q.shape[1]), M)
-
-
-@BATCHED.variant("all heads have the keys and values of the first group")
-def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.batched_attention(Q, K[:, :1], V[:, :1], M)
+BATCHED.variant("the mask is left out", lambda Q, K, V, M: layers.batched_attention(Q, K, V, M >= 0))
+BATCHED.variant(
+    "the mask is the wrong way round: 1 is taken for masked",
+    lambda Q, K, V, M: layers.batched_attention(Q, K, V, M == 0),
+)
+BATCHED.variant(
+    "heads take groups of keys in turns: h mod G, not h G / H",
+    lambda Q, K, V, M: layers.batched_attention(Q, _in_turns(K, Q.shape[1]), _in_turns(V, Q.shape[1]), M),
+)
+BATCHED.variant(
+    "all heads have the keys and values of the first group",
+    lambda Q, K, V, M: layers.batched_attention(Q, K[:, :1], V[:, :1], M),
+)
 
 
 @BATCHED.variant("all samples have the keys and values of the last one")
@@ -281,11 +249,10 @@ def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
 
 wrong_scales(BATCHED, layers.batched_attention)
 
-
-@BATCHED.variant("the logits are divided by sqrt(H d_K), the width of all heads")
-def _(Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.batched_attention(Q / sqrt(Q.shape[1]), K, V, M)
-
+BATCHED.variant(
+    "the logits are divided by sqrt(H d_K), the width of all heads",
+    lambda Q, K, V, M: layers.batched_attention(Q / sqrt(Q.shape[1]), K, V, M),
+)
 
 LAYER = Profile(
     "transformer.attention_layer",
@@ -326,9 +293,10 @@ def layer(
     return boolean({"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "W_O": W_O, "M": mask_of(S), "H": H, "G": G})
 
 
-@LAYER.variant("the mask is left out")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: Any, G: Any) -> Any:
-    return layers.attention_layer(X, W_Q, W_K, W_V, W_O, M >= 0, H, G)
+LAYER.variant(
+    "the mask is left out",
+    lambda X, W_Q, W_K, W_V, W_O, M, H, G: layers.attention_layer(X, W_Q, W_K, W_V, W_O, M >= 0, H, G),
+)
 
 
 @LAYER.variant("heads are interleaved: head h has the columns h, h + H, ...")
@@ -384,10 +352,7 @@ def _(X: Any, C: Any, S: Any) -> Any:
     return indexed("ijk->(i)(k j)", layers.rotary(halves, C, S).reshape(n, 2, d // 2))
 
 
-@ROTARY.variant("rows are turned backwards")
-def _(X: Any, C: Any, S: Any) -> Any:
-    return layers.rotary(X, C, 0 - S)
-
+ROTARY.variant("rows are turned backwards", lambda X, C, S: layers.rotary(X, C, 0 - S))
 
 LAYER_NORM = Profile("transformer.layer_norm", sizes={"n": (1, 4), "d": (1, 6)}, layout="rows of X are normalised")
 
@@ -404,9 +369,10 @@ def rows_to_normalise(
     return {"X": X, "gamma": gamma, "beta": beta, "epsilon": _number(epsilon)}
 
 
-@LAYER_NORM.variant("the mean of each row is not subtracted, as in RMSNorm")
-def _(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
-    return layers.rms_norm(X, gamma, epsilon) + beta.reshape(1, -1)
+LAYER_NORM.variant(
+    "the mean of each row is not subtracted, as in RMSNorm",
+    lambda X, gamma, beta, epsilon: layers.rms_norm(X, gamma, epsilon) + beta.reshape(1, -1),
+)
 
 
 @LAYER_NORM.variant("the variance is divided by d - 1")
@@ -421,10 +387,9 @@ def _(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
     return C / (sqrt(row_sums(C * C) / X.shape[1]) + epsilon) * gamma.reshape(1, -1) + beta.reshape(1, -1)
 
 
-@LAYER_NORM.variant("the shift beta is missing")
-def _(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
-    return layers.layer_norm(X, gamma, 0 * beta, epsilon)
-
+LAYER_NORM.variant(
+    "the shift beta is missing", lambda X, gamma, beta, epsilon: layers.layer_norm(X, gamma, 0 * beta, epsilon)
+)
 
 RMS_NORM = Profile("transformer.rms_norm", sizes={"n": (1, 4), "d": (1, 6)}, layout="rows of X are normalised")
 
@@ -434,16 +399,12 @@ def rows_to_scale(X: layers.Rows, gamma: layers.Gain, epsilon: layers.Epsilon) -
     return {"X": X, "gamma": gamma, "epsilon": _number(epsilon)}
 
 
-@RMS_NORM.variant("the mean of each row is subtracted, as in LayerNorm")
-def _(X: Any, gamma: Any, epsilon: Any) -> Any:
-    return layers.layer_norm(X, gamma, 0 * gamma, epsilon)
-
-
-@RMS_NORM.variant("rows have unit norm, not unit mean square")
-def _(X: Any, gamma: Any, epsilon: Any) -> Any:
-    return X / sqrt(row_sums(X * X) + epsilon) * gamma.reshape(1, -1)
-
-
-@RMS_NORM.variant("the gain is 1 + gamma")
-def _(X: Any, gamma: Any, epsilon: Any) -> Any:
-    return layers.rms_norm(X, gamma + 1, epsilon)
+RMS_NORM.variant(
+    "the mean of each row is subtracted, as in LayerNorm",
+    lambda X, gamma, epsilon: layers.layer_norm(X, gamma, 0 * gamma, epsilon),
+)
+RMS_NORM.variant(
+    "rows have unit norm, not unit mean square",
+    lambda X, gamma, epsilon: X / sqrt(row_sums(X * X) + epsilon) * gamma.reshape(1, -1),
+)
+RMS_NORM.variant("the gain is 1 + gamma", lambda X, gamma, epsilon: layers.rms_norm(X, gamma + 1, epsilon))

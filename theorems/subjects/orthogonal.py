@@ -17,11 +17,10 @@ from verify.oracles import SMALLEST_P, LawTest, same_law
 from verify.vocabulary import Shape, Size
 
 SKEW = Profile("osa.skew_matrix", layout=TOKENS_ARE_ROWS, where=osa.whole_heads)
-
-
-@SKEW.variant("the scale 1/sqrt(d_v) is missing")
-def _(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
-    return osa.skew_matrix(X, W_Q, W_K, alpha) * sqrt(W_Q.shape[1])
+SKEW.variant(
+    "the scale 1/sqrt(d_v) is missing",
+    lambda X, W_Q, W_K, alpha: osa.skew_matrix(X, W_Q, W_K, alpha) * sqrt(W_Q.shape[1]),
+)
 
 
 @SKEW.variant("Q K^T + K Q^T: symmetric instead of skew")
@@ -30,17 +29,16 @@ def _(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
     return Q @ K.T + K @ Q.T
 
 
-@SKEW.variant("the second product is missing: Q K^T alone is not skew")
-def _(X: Any, W_Q: Any, W_K: Any, alpha: Any) -> Any:
-    return X @ W_Q * (alpha / sqrt(W_Q.shape[1])) @ (X @ W_K).T
-
+SKEW.variant(
+    "the second product is missing: Q K^T alone is not skew",
+    lambda X, W_Q, W_K, alpha: X @ W_Q * (alpha / sqrt(W_Q.shape[1])) @ (X @ W_K).T,
+)
 
 OSA = Profile("osa.attention", layout=TOKENS_ARE_ROWS, where=osa.whole_heads)
-
-
-@OSA.variant("the scale 1/sqrt(d_v) is missing")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
-    return osa.attention(X, W_Q, W_K, W_V, W_O, alpha * sqrt(W_Q.shape[1]))
+OSA.variant(
+    "the scale 1/sqrt(d_v) is missing",
+    lambda X, W_Q, W_K, W_V, W_O, alpha: osa.attention(X, W_Q, W_K, W_V, W_O, alpha * sqrt(W_Q.shape[1])),
+)
 
 
 @OSA.variant("the exponential acts on Q K^T, which is not skew")
@@ -49,10 +47,10 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
     return osa.matrix_exponential(S) @ X @ W_V @ W_O
 
 
-@OSA.variant("the output projection is missing, where it is square")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, alpha: Any) -> Any:
-    return osa.attention_matrix(X, W_Q, W_K, alpha) @ X @ W_V
-
+OSA.variant(
+    "the output projection is missing, where it is square",
+    lambda X, W_Q, W_K, W_V, W_O, alpha: osa.attention_matrix(X, W_Q, W_K, alpha) @ X @ W_V,
+)
 
 EXPONENTIAL = Profile("osa.matrix_exponential", layout="square matrices, skew or not")
 
@@ -68,16 +66,8 @@ def _small(exponent: int) -> Callable[..., None]:
 for exponent in range(-10, -2):
     EXPONENTIAL.domain(f"entries about 2^{exponent}", _small(exponent))
 
-
-@EXPONENTIAL.variant("the exponential is taken entry by entry")
-def _(S: Any) -> Any:
-    return exp(S)
-
-
-@EXPONENTIAL.variant("the series is cut after its linear term")
-def _(S: Any) -> Any:
-    return S + eye(S.shape[0])
-
+EXPONENTIAL.variant("the exponential is taken entry by entry", lambda S: exp(S))
+EXPONENTIAL.variant("the series is cut after its linear term", lambda S: S + eye(S.shape[0]))
 
 ITERATE = Profile("osa.newton_schulz_iterate", layout="columns of M are orthogonalised")
 BASIS = Profile(
@@ -97,19 +87,12 @@ def basis_inputs(M: Annotated[Any, Shape("N", "m")], K: Annotated[int, Size("K")
     return {"M": M, "steps": K, "epsilon": epsilon}
 
 
-@ITERATE.variant("one step too many")
-def _(M: Any, steps: Any) -> Any:
-    return osa.newton_schulz_iterate(M, steps + 1)
+ITERATE.variant("one step too many", lambda M, steps: osa.newton_schulz_iterate(M, steps + 1))
+ITERATE.variant("one step too few", lambda M, steps: osa.newton_schulz_iterate(M, max(steps - 1, 0)))
 
-
-@ITERATE.variant("one step too few")
-def _(M: Any, steps: Any) -> Any:
-    return osa.newton_schulz_iterate(M, max(steps - 1, 0))
-
-
-@BASIS.variant("one Newton-Schulz step too few")
-def _(M: Any, steps: Any, epsilon: Any) -> Any:
-    return osa.newton_schulz_basis(M, max(steps - 1, 0), epsilon)
+BASIS.variant(
+    "one Newton-Schulz step too few", lambda M, steps, epsilon: osa.newton_schulz_basis(M, max(steps - 1, 0), epsilon)
+)
 
 
 @ITERATE.variant("the factor 1/2 of each step is missing")
@@ -119,15 +102,8 @@ def _(M: Any, steps: Any) -> Any:
     return M
 
 
-@BASIS.variant("M is not normalised")
-def _(M: Any, steps: Any, epsilon: Any) -> Any:
-    return osa.newton_schulz_iterate(M, steps)
-
-
-@BASIS.variant("epsilon is missing")
-def _(M: Any, steps: Any, epsilon: Any) -> Any:
-    return osa.newton_schulz_basis(M, steps, epsilon * 0)
-
+BASIS.variant("M is not normalised", lambda M, steps, epsilon: osa.newton_schulz_iterate(M, steps))
+BASIS.variant("epsilon is missing", lambda M, steps, epsilon: osa.newton_schulz_basis(M, steps, epsilon * 0))
 
 Profile("osa.qr_basis", layout="columns of M are orthogonalised", largest=33)
 OSA_MATRIX = Profile(

@@ -52,15 +52,8 @@ def _(rows: Any, T: Any) -> Any:
     return softmax(T[rows])
 
 
-@SOFTMAX.variant("softmax over the wrong axis: columns sum to 1, not rows")
-def _(T: Any) -> Any:
-    return softmax(T.T).T
-
-
-@SOFTMAX.variant("the rows are not normalised")
-def _(T: Any) -> Any:
-    return exp(T)
-
+SOFTMAX.variant("softmax over the wrong axis: columns sum to 1, not rows", lambda T: softmax(T.T).T)
+SOFTMAX.variant("the rows are not normalised", lambda T: exp(T))
 
 SOFTMAX_ROW = Profile("convergence.softmax", layout="one distribution, a row")
 
@@ -70,14 +63,8 @@ def _(columns: Any, u: Any) -> Any:
     return softmax(u)[:, columns]
 
 
-@SOFTMAX_ROW.variant("softmax over the wrong axis: every entry is 1")
-def _(u: Any) -> Any:
-    return softmax(u.T).T
-
-
-@SOFTMAX_ROW.variant("the row is not normalised")
-def _(u: Any) -> Any:
-    return exp(u)
+SOFTMAX_ROW.variant("softmax over the wrong axis: every entry is 1", lambda u: softmax(u.T).T)
+SOFTMAX_ROW.variant("the row is not normalised", lambda u: exp(u))
 
 
 # -- softmax attention -------------------------------------------------------------------------------------------------
@@ -93,53 +80,36 @@ def _(rows: Any, X: Any, W_Q: Any, W_K: Any) -> Any:
     return softmax(X[rows] @ W_Q @ (X @ W_K).T / sqrt(W_Q.shape[1]))
 
 
-@ATTENTION_MATRIX.variant("the scale 1/sqrt(d_K) is missing")
-def _(X: Any, W_Q: Any, W_K: Any) -> Any:
-    return softmax(X @ W_Q @ W_K.T @ X.T)
-
-
-@ATTENTION_MATRIX.variant("softmax over the wrong axis: columns sum to 1, not rows")
-def _(X: Any, W_Q: Any, W_K: Any) -> Any:
-    return softmax(hessian.attention_logits(X, W_Q, W_K).T).T
-
+ATTENTION_MATRIX.variant("the scale 1/sqrt(d_K) is missing", lambda X, W_Q, W_K: softmax(X @ W_Q @ W_K.T @ X.T))
+ATTENTION_MATRIX.variant(
+    "softmax over the wrong axis: columns sum to 1, not rows",
+    lambda X, W_Q, W_K: softmax(hessian.attention_logits(X, W_Q, W_K).T).T,
+)
 
 ATTENTION = Profile("hessian.attention", layout=TOKENS_ARE_ROWS)
 ATTENTION.domain(BEFORE_THE_SCALE, tokens_before_the_scale, in_half=True)
-
-
-@ATTENTION.variant("the scale 1/sqrt(d_K) is missing")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
-    return softmax(X @ W_Q @ W_K.T @ X.T) @ X @ W_V
-
-
-@ATTENTION.variant("the logits are divided by d_K instead of sqrt(d_K)")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
-    return softmax(X @ W_Q @ W_K.T @ X.T / W_Q.shape[1]) @ X @ W_V
-
-
-@ATTENTION.variant("the logits are divided by sqrt(d_V), of the width of the tokens X, not by sqrt(d_K)")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
-    return softmax(X @ W_Q @ W_K.T @ X.T / sqrt(W_V.shape[1])) @ X @ W_V
-
-
-@ATTENTION.variant("softmax over the wrong axis: columns sum to 1, not rows")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
-    return softmax(hessian.attention_logits(X, W_Q, W_K).T).T @ X @ W_V
-
-
-@ATTENTION.variant("the attention matrix is transposed")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
-    return softmax(hessian.attention_logits(X, W_Q, W_K)).T @ X @ W_V
-
-
-@ATTENTION.variant("a causal mask is applied")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
-    return lower_triangle_softmax(hessian.attention_logits(X, W_Q, W_K)) @ X @ W_V
-
-
-@ATTENTION.variant("the softmax is missing")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
-    return hessian.attention_logits(X, W_Q, W_K) @ X @ W_V
+ATTENTION.variant("the scale 1/sqrt(d_K) is missing", lambda X, W_Q, W_K, W_V: softmax(X @ W_Q @ W_K.T @ X.T) @ X @ W_V)
+ATTENTION.variant(
+    "the logits are divided by d_K instead of sqrt(d_K)",
+    lambda X, W_Q, W_K, W_V: softmax(X @ W_Q @ W_K.T @ X.T / W_Q.shape[1]) @ X @ W_V,
+)
+ATTENTION.variant(
+    "the logits are divided by sqrt(d_V), of the width of the tokens X, not by sqrt(d_K)",
+    lambda X, W_Q, W_K, W_V: softmax(X @ W_Q @ W_K.T @ X.T / sqrt(W_V.shape[1])) @ X @ W_V,
+)
+ATTENTION.variant(
+    "softmax over the wrong axis: columns sum to 1, not rows",
+    lambda X, W_Q, W_K, W_V: softmax(hessian.attention_logits(X, W_Q, W_K).T).T @ X @ W_V,
+)
+ATTENTION.variant(
+    "the attention matrix is transposed",
+    lambda X, W_Q, W_K, W_V: softmax(hessian.attention_logits(X, W_Q, W_K)).T @ X @ W_V,
+)
+ATTENTION.variant(
+    "a causal mask is applied",
+    lambda X, W_Q, W_K, W_V: lower_triangle_softmax(hessian.attention_logits(X, W_Q, W_K)) @ X @ W_V,
+)
+ATTENTION.variant("the softmax is missing", lambda X, W_Q, W_K, W_V: hessian.attention_logits(X, W_Q, W_K) @ X @ W_V)
 
 
 @ATTENTION.rows()
@@ -163,21 +133,18 @@ def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
 
 
 SKIPLESS = Profile("skipless.self_attention", layout=TOKENS_ARE_ROWS + "; logits without a scale factor")
-
-
-@SKIPLESS.variant("the logits are scaled by 1/sqrt(d), where this paper has no scale")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
-    return softmax(X @ W_Q @ W_K.T @ X.T / sqrt(W_Q.shape[1])) @ X @ W_V @ W_O
-
-
-@SKIPLESS.variant("softmax over the wrong axis: columns sum to 1, not rows")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
-    return softmax((X @ W_Q @ W_K.T @ X.T).T).T @ X @ W_V @ W_O
-
-
-@SKIPLESS.variant("a causal mask is applied")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
-    return lower_triangle_softmax(X @ W_Q @ W_K.T @ X.T) @ X @ W_V @ W_O
+SKIPLESS.variant(
+    "the logits are scaled by 1/sqrt(d), where this paper has no scale",
+    lambda X, W_Q, W_K, W_V, W_O: softmax(X @ W_Q @ W_K.T @ X.T / sqrt(W_Q.shape[1])) @ X @ W_V @ W_O,
+)
+SKIPLESS.variant(
+    "softmax over the wrong axis: columns sum to 1, not rows",
+    lambda X, W_Q, W_K, W_V, W_O: softmax((X @ W_Q @ W_K.T @ X.T).T).T @ X @ W_V @ W_O,
+)
+SKIPLESS.variant(
+    "a causal mask is applied",
+    lambda X, W_Q, W_K, W_V, W_O: lower_triangle_softmax(X @ W_Q @ W_K.T @ X.T) @ X @ W_V @ W_O,
+)
 
 
 @SKIPLESS.rows()
@@ -199,19 +166,15 @@ def head(
     return {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V, "beta": beta}
 
 
-@HEAD.variant("beta is missing")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
-    return softmax(X @ W_Q @ W_K.T @ X.T) @ X @ W_V
-
-
-@HEAD.variant("the logits are scaled by 1/sqrt(D_H) besides beta")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
-    return softmax(X @ W_Q @ W_K.T @ X.T * beta / sqrt(W_Q.shape[1])) @ X @ W_V
-
-
-@HEAD.variant("softmax over the wrong axis: columns sum to 1, not rows")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
-    return softmax((X @ W_Q @ W_K.T @ X.T * beta).T).T @ X @ W_V
+HEAD.variant("beta is missing", lambda X, W_Q, W_K, W_V, beta: softmax(X @ W_Q @ W_K.T @ X.T) @ X @ W_V)
+HEAD.variant(
+    "the logits are scaled by 1/sqrt(D_H) besides beta",
+    lambda X, W_Q, W_K, W_V, beta: softmax(X @ W_Q @ W_K.T @ X.T * beta / sqrt(W_Q.shape[1])) @ X @ W_V,
+)
+HEAD.variant(
+    "softmax over the wrong axis: columns sum to 1, not rows",
+    lambda X, W_Q, W_K, W_V, beta: softmax((X @ W_Q @ W_K.T @ X.T * beta).T).T @ X @ W_V,
+)
 
 
 @HEAD.rows()
@@ -239,9 +202,10 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: Any) -> Any:
     return dynamics.multi_head_attention(X, W_Q, W_K, W_V, eye(W_O.shape[0]), beta, H)
 
 
-@HEADS.variant("there is one head of the full width")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: Any) -> Any:
-    return dynamics.attention_head(X, W_Q, W_K, W_V, beta) @ W_O
+HEADS.variant(
+    "there is one head of the full width",
+    lambda X, W_Q, W_K, W_V, W_O, beta, H: dynamics.attention_head(X, W_Q, W_K, W_V, beta) @ W_O,
+)
 
 
 @HEADS.variant("heads are interleaved: head h has the columns h, h + H, ...")
@@ -274,11 +238,9 @@ SHALLOW.inputs(
     W_V=convergence.ValueWeights,
     tau_0=Scale,
 )
-
-
-@SHALLOW.variant("the scale tau_0 is missing")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any) -> Any:
-    return softmax((X @ W_Q.T) @ (X @ W_K.T).T) @ (X @ W_V.T)
+SHALLOW.variant(
+    "the scale tau_0 is missing", lambda X, W_Q, W_K, W_V, tau_0: softmax((X @ W_Q.T) @ (X @ W_K.T).T) @ (X @ W_V.T)
+)
 
 
 @SHALLOW.rows()
@@ -293,11 +255,10 @@ RMS_NORM = Profile(
     layout="rows of Y are normalised to unit norm, not to unit mean square: gamma / sqrt(D) of the usual RMSNorm",
     without_domains={"kinks": "rows vanish", "integers": "rows vanish", "repeated singular values": "rows vanish"},
 )
-
-
-@RMS_NORM.variant("rows have unit mean square, not unit norm: sqrt(D) times longer than in this paper")
-def _(Y: Any, gamma: Any) -> Any:
-    return normalize_rows(Y) * gamma.reshape(1, -1) * sqrt(Y.shape[1])
+RMS_NORM.variant(
+    "rows have unit mean square, not unit norm: sqrt(D) times longer than in this paper",
+    lambda Y, gamma: normalize_rows(Y) * gamma.reshape(1, -1) * sqrt(Y.shape[1]),
+)
 
 
 def _with_constant(Y: Any, gamma: Any, constant: float) -> Any:
@@ -305,40 +266,21 @@ def _with_constant(Y: Any, gamma: Any, constant: float) -> Any:
     return Y / sqrt(row_sums(Y * Y) + Y.shape[1] * constant) * gamma.reshape(1, -1)
 
 
-@RMS_NORM.variant("a constant eps = 1e-5 is added under the root")
-def _(Y: Any, gamma: Any) -> Any:
-    return _with_constant(Y, gamma, 1e-5)
-
-
-@RMS_NORM.variant("a constant eps = 1e-6 is added under the root")
-def _(Y: Any, gamma: Any) -> Any:
-    return _with_constant(Y, gamma, 1e-6)
-
-
-@RMS_NORM.variant("a constant eps = 2^-52, torch's default in float64, is added under the root")
-def _(Y: Any, gamma: Any) -> Any:
-    return _with_constant(Y, gamma, 2.0**-52)
-
-
-@RMS_NORM.variant("the gain gamma is missing")
-def _(Y: Any, gamma: Any) -> Any:
-    return normalize_rows(Y)
-
-
-@RMS_NORM.variant("the gain is 1 + gamma")
-def _(Y: Any, gamma: Any) -> Any:
-    return normalize_rows(Y) * (gamma.reshape(1, -1) + 1)
-
-
-@RMS_NORM.variant("the mean of each row is subtracted, as in LayerNorm")
-def _(Y: Any, gamma: Any) -> Any:
-    return normalize_rows(Y - row_sums(Y) * rational(1, Y.shape[1])) * gamma.reshape(1, -1)
-
-
-@RMS_NORM.variant("columns are normalised instead of rows")
-def _(Y: Any, gamma: Any) -> Any:
-    return normalize_rows(Y.T).T * gamma.reshape(1, -1)
-
+RMS_NORM.variant("a constant eps = 1e-5 is added under the root", lambda Y, gamma: _with_constant(Y, gamma, 1e-5))
+RMS_NORM.variant("a constant eps = 1e-6 is added under the root", lambda Y, gamma: _with_constant(Y, gamma, 1e-6))
+RMS_NORM.variant(
+    "a constant eps = 2^-52, torch's default in float64, is added under the root",
+    lambda Y, gamma: _with_constant(Y, gamma, 2.0**-52),
+)
+RMS_NORM.variant("the gain gamma is missing", lambda Y, gamma: normalize_rows(Y))
+RMS_NORM.variant("the gain is 1 + gamma", lambda Y, gamma: normalize_rows(Y) * (gamma.reshape(1, -1) + 1))
+RMS_NORM.variant(
+    "the mean of each row is subtracted, as in LayerNorm",
+    lambda Y, gamma: normalize_rows(Y - row_sums(Y) * rational(1, Y.shape[1])) * gamma.reshape(1, -1),
+)
+RMS_NORM.variant(
+    "columns are normalised instead of rows", lambda Y, gamma: normalize_rows(Y.T).T * gamma.reshape(1, -1)
+)
 
 OSCILLATORS = Profile(
     "dynamics.oscillator_rms_norm",
@@ -369,14 +311,11 @@ def projected(X: dynamics.Tokens, Y: dynamics.Tokens) -> dict[str, Any]:
     return {"X": X, "Y": Y}
 
 
-@PROJECTION.variant("the normal part is returned instead of the tangent part")
-def _(X: Any, Y: Any) -> Any:
-    return X * row_sums(X * Y)
-
-
-@PROJECTION.variant("X is divided by its norm first, where the paper projects with X as it is")
-def _(X: Any, Y: Any) -> Any:
-    return Y - X * row_sums(X * Y) / row_sums(X * X)
+PROJECTION.variant("the normal part is returned instead of the tangent part", lambda X, Y: X * row_sums(X * Y))
+PROJECTION.variant(
+    "X is divided by its norm first, where the paper projects with X as it is",
+    lambda X, Y: Y - X * row_sums(X * Y) / row_sums(X * X),
+)
 
 
 # -- energies and kernels ----------------------------------------------------------------------------------------------
@@ -489,25 +428,23 @@ for _profile, _hessian in (
 ):  # fmt: skip
     _profile.variant("weights are vectorised by columns, where this paper's vec is row-major")(_column_major(_hessian))
 
+LOSS_HESSIAN.variant(
+    "the functional part is missing: it is the Gauss-Newton (outer-product) Hessian",
+    lambda X, W_Q, W_K, W_V, Y, wrt: hessian.outer_product_hessian(X, W_Q, W_K, W_V, wrt),
+)
+LOSS_HESSIAN.variant(
+    "the outer-product part is missing: it is the functional Hessian",
+    lambda X, W_Q, W_K, W_V, Y, wrt: hessian.functional_hessian(X, W_Q, W_K, W_V, Y, wrt),
+)
+LOSS_HESSIAN.variant(
+    "the loss is a sum, not a mean, over the entries of F",
+    lambda X, W_Q, W_K, W_V, Y, wrt: hessian.loss_hessian(X, W_Q, W_K, W_V, Y, wrt) * (X.shape[0] * X.shape[1]),
+)
 
-@LOSS_HESSIAN.variant("the functional part is missing: it is the Gauss-Newton (outer-product) Hessian")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: Any) -> Any:
-    return hessian.outer_product_hessian(X, W_Q, W_K, W_V, wrt)
-
-
-@LOSS_HESSIAN.variant("the outer-product part is missing: it is the functional Hessian")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: Any) -> Any:
-    return hessian.functional_hessian(X, W_Q, W_K, W_V, Y, wrt)
-
-
-@LOSS_HESSIAN.variant("the loss is a sum, not a mean, over the entries of F")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: Any) -> Any:
-    return hessian.loss_hessian(X, W_Q, W_K, W_V, Y, wrt) * (X.shape[0] * X.shape[1])
-
-
-@OUTER.variant("the loss is a sum, not a mean, over the entries of F")
-def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, wrt: Any) -> Any:
-    return hessian.outer_product_hessian(X, W_Q, W_K, W_V, wrt) * (X.shape[0] * X.shape[1])
+OUTER.variant(
+    "the loss is a sum, not a mean, over the entries of F",
+    lambda X, W_Q, W_K, W_V, wrt: hessian.outer_product_hessian(X, W_Q, W_K, W_V, wrt) * (X.shape[0] * X.shape[1]),
+)
 
 
 @OUTER.variant("the curvature of the loss, 2/(L d_V), is missing")
@@ -519,13 +456,5 @@ def _(X: Any, W_Q: Any, W_K: Any, W_V: Any, wrt: Any) -> Any:
 NORMALISATION = Profile(
     "dynamics.normalisation", layout="rows of Y are normalised to unit norm", without_domains=RMS_NORM.without_domains
 )
-
-
-@NORMALISATION.variant("rows have unit mean square, not unit norm")
-def _(Y: Any) -> Any:
-    return normalize_rows(Y) * sqrt(Y.shape[1])
-
-
-@NORMALISATION.variant("rows are divided by their sums")
-def _(Y: Any) -> Any:
-    return Y / (Y @ ones(Y.shape[1], 1))
+NORMALISATION.variant("rows have unit mean square, not unit norm", lambda Y: normalize_rows(Y) * sqrt(Y.shape[1]))
+NORMALISATION.variant("rows are divided by their sums", lambda Y: Y / (Y @ ones(Y.shape[1], 1)))

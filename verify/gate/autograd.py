@@ -267,7 +267,7 @@ def gap_at(
     """The largest distance of the implementation's results from `truth`; None where nothing could be compared.
 
     Results that are within `enough` roundings of their largest entries are not measured in units, which are larger.
-    The implementation is called inside a context of `watched`, the definition outside.
+    The implementation is called inside a context of `watched`, its backward pass and the definition are outside.
     Derivatives by a number from which the value is cut are not compared: layers may take numbers for constants.
     Raises `Raised` and `WrongResult` as the implementation does, and `NotDifferentiable`.
     """
@@ -283,9 +283,13 @@ def gap_at(
             return None
         truth = found
     before = {name: x.detach().clone() for name, x in arguments.items() if isinstance(x, torch.Tensor)}
-    try:
+
+    def called(**given: Any) -> Any:
         with watched():
-            yours = point.evaluate(standing, arguments, yours=True)
+            return standing(**given)
+
+    try:
+        yours = point.evaluate(called, arguments, yours=True)
         require_unchanged(arguments, before, " in its backward pass")
     except (NotDifferentiable, Raised, WrongResult):
         raise

@@ -17,6 +17,10 @@ from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError, in_one_line, shown
 
+#: So many draws are kept; then all are forgotten.
+MOST = 5_000
+_arrays: dict[tuple[Any, ...], dict[str, Any]] = {}
+
 #: How many sizes a claim is given from a range that does not meet its own: exact and ball arithmetic need small ones.
 FEW = 16
 
@@ -95,6 +99,17 @@ def draws_of(claim: Claim, count: int, seed: int) -> list[Draw]:
 @functools.lru_cache(maxsize=256)
 def _systematic(drawn: _Drawn, count: int, seed: int) -> list[Draw]:
     return systematic(drawn.claim, count, seed)
+
+
+def arrays_of(claim: Claim, draw: Draw) -> dict[str, Any]:
+    """The arrays of one seed of a draw, with a batch axis of length 1: drawn once, and copies, which may be changed."""
+    edits = (claim.special_domains.get(draw.domain), claim.scales.get(draw.domain))
+    key = (draw, *claim.parameters.items(), *edits)
+    if key not in _arrays:
+        if len(_arrays) >= MOST:
+            _arrays.clear()
+        _arrays[key] = draw.arrays(claim, 1)
+    return {name: value if isinstance(value, int) else value.copy() for name, value in _arrays[key].items()}
 
 
 def sizes_of(claim: Claim) -> list[dict[str, int]]:

@@ -14,6 +14,7 @@ import torch
 
 from verify.checks.evaluation import one_of
 from verify.checks.settings import HALVES, Settings, torch_dtype
+from verify.evidence.runner import warnings_only_warn
 from verify.gate.autograd import Gap, Point, gap_at, taken_for_constants
 from verify.gate.batch_places import place
 from verify.gate.bias import biases, relative_errors
@@ -44,6 +45,7 @@ from verify.gate.standing import Standing
 from verify.gate.subject_errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 from verify.inputs.shrinking import shrunk
 from verify.vocabulary.errors import in_one_line
+from verify.vocabulary.shapes import Real
 
 #: A derivative that is refused so often in a row is not asked for again.
 PATIENCE = 3
@@ -129,6 +131,10 @@ class Comparison:
         of_others = f"{'other ' * bool(wide)}widths beyond {largest}" if largest else "large sizes"
         found = [*(f"{name} beyond {n}" for name, n in wide.items()), of_others]
         found.append(f"derivatives beyond order {self.profile.derivatives}")
+        if constants := self._constants:
+            found.append(
+                f"derivatives by {' and '.join(constants)}, which {'are' if constants[1:] else 'is'} a constant"
+            )
         if any(dtype in HALVES for dtype in self.settings.dtypes):
             found.append("second and forward derivatives in half precision")
         found.append(
@@ -136,6 +142,19 @@ class Comparison:
         )
         longest = max(LENGTHS_OF_ROWS[self.settings.effort.name])
         return [*found, f"more than {longest} tokens" if self.profile.few_rows is not None else "long sequences"]
+
+    @property
+    def _constants(self) -> list[str]:
+        """Numbers by which derivatives are not compared: they are no tensors, or the implementation cuts its value from them."""
+        known = self.standing.signature.parameters
+        numbers = [name for name, spec in self.claim.parameters.items() if isinstance(spec, Real) and name in known]
+        prepared = next(self.points.prepared(FIRST), None) if numbers and self.profile.derivatives else None
+        if prepared is None:
+            return []
+        point, arguments = prepared.point, prepared.point.in_dtype(torch.float64, self.settings.device)
+        with warnings_only_warn():  # of numbers that are made of tensors, say
+            cut = taken_for_constants(point, self.standing, arguments)
+        return [name for name in numbers if name not in point.moving or name in cut]
 
     def run(self, check: str, dtype: str, shrinking: bool = True) -> Finding:
         """The finding of one comparison in one dtype; `shrinking`: with a small example where it is broken."""

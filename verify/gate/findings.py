@@ -76,11 +76,9 @@ class Finding:
         return self.is_undecided or self.status in (UNREACHED, LEFT_OUT)
 
     def is_among(self, globs: tuple[str, ...]) -> bool:
-        """Whether it is meant: "derivatives" stands for all that need one, other words are globs of checks."""
-        return any(
-            NOT_DIFFERENTIABLE in self.why if glob == "derivatives" else fnmatch.fnmatchcase(self.check, glob)
-            for glob in globs
-        )
+        """Whether it is meant: "derivatives" stands for those that are not there, other words are globs of checks."""
+        absent = NOT_DIFFERENTIABLE in self.why or (self.check == FORWARD and self.status == LEFT_OUT)
+        return any(absent if glob == "derivatives" else fnmatch.fnmatchcase(self.check, glob) for glob in globs)
 
     def accuracy(self) -> str:
         """How far from right it is, or why nothing was measured."""

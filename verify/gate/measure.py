@@ -24,11 +24,11 @@ from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, in_batch, 
 from verify.checks.laws import law_tests
 from verify.checks.limits import LimitAttack
 from verify.checks.record import UPHELD
-from verify.checks.satisfied import float_satisfies
+from verify.checks.satisfied import float_satisfies, float_tests
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.checks.units import BITS, Unit, unit_at
 from verify.gate.batch_places import place, places
-from verify.gate.choice import draws_of, sizes_of, square_draws
+from verify.gate.choice import arrays_of, draws_of, sizes_of, square_draws
 from verify.gate.findings import (
     BROKEN,
     DEFINITION,
@@ -85,8 +85,9 @@ def allowed(dtype: str) -> float:
     return ALLOWED_IN_HALF if dtype in HALVES else ALLOWED
 
 
-#: Which function calls which, as far as it was looked up.
+#: Which function calls which, and which subjects, directly or not, as far as it was looked up.
 _CALLED: Calls = {}
+_REACHED: dict[Callable[..., Any], frozenset[str]] = {}
 
 
 @dataclass
@@ -97,7 +98,6 @@ class ComparedSides:
     right: Callable[..., Any] | None
     bound: bool
     standing: Standing | None = None
-    _reached: dict[Callable[..., Any], frozenset[str]] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of(claim: Claim, standing: Standing | None = None) -> ComparedSides | None:
@@ -110,10 +110,10 @@ class ComparedSides:
         return [self.left] + ([self.right] if self.right is not None else [])
 
     def reached(self, function: Callable[..., Any]) -> frozenset[str]:
-        """The subjects that a side calls, directly or not, looked up once for all draws."""
-        if function not in self._reached:
-            self._reached[function] = reached_subjects([function], _CALLED)
-        return self._reached[function]
+        """The subjects that a side calls, directly or not, looked up once for all draws and implementations."""
+        if function not in _REACHED:
+            _REACHED[function] = reached_subjects([function], _CALLED)
+        return _REACHED[function]
 
     def calls(self) -> int:
         """How often the implementation was called."""
@@ -204,7 +204,7 @@ def _compare(
         for number, draw in taken:
             with place(number + number // ROUND):
                 sample = _at(
-                    claim, sides, draw.arrays(claim, 1), settings, finding.dtype, draw.domain not in WITHIN_HALF
+                    claim, sides, arrays_of(claim, draw), settings, finding.dtype, draw.domain not in WITHIN_HALF
                 )
             found += [(sample, draw, number)] if sample is not None else []
         exhausted = not taken
@@ -268,7 +268,7 @@ def _at(
         arrays = {name: value if isinstance(value, int) else value.cpu().numpy() for name, value in exact.items()}
         if not all(isinstance(value, int) or bool(value.isfinite().all()) for value in exact.values()):
             return None
-    if not bool(float_satisfies(claim, exact).all()):
+    if not _satisfies(claim, sides, exact, arrays, settings):
         return None
     before = sides.calls()
     try:
@@ -296,6 +296,22 @@ def _at(
         largest = float(left.abs().max() + right.abs().max())
         sample.roundings = _in_units(gap, 2.0 ** -BITS[dtype] * largest)
     return sample
+
+
+def _satisfies(
+    claim: Claim, sides: ComparedSides, exact: dict[str, Any], arrays: dict[str, Any], settings: Settings
+) -> bool:
+    """Whether a batch of one seed meets the assumptions; where they cannot call the implementation, it is found once."""
+
+    def find() -> bool:
+        return bool(float_satisfies(claim, exact).all())
+
+    tests = float_tests(claim)
+    asked = [*tests, *filter(None, [claim.named_functions().get("inputs")])]
+    if not tests or sides.standing is None or any(sides.standing.name in sides.reached(function) for function in asked):
+        return find()
+    dtypes = tuple(x.dtype for x in exact.values() if is_tensor(x))
+    return found_once(claim, asked, arrays, ("satisfies", dtypes, settings.device), find, sides.calls)
 
 
 def _has_inputs(claim: Claim, raw: dict[str, Any]) -> bool:

@@ -2,8 +2,7 @@
 
 ATTENTION = Profile("hessian.attention", sizes={"L": (1, 4), ...}, layout="tokens are the rows of X")
 
-@ATTENTION.variant("the scale 1/sqrt(d_K) is missing")
-def _(X, W_Q, W_K, W_V): ...
+ATTENTION.variant("the logits are divided by d_K", lambda X, W_Q, W_K, W_V: ...)
 
 A subject without a profile has that of its annotations.
 """
@@ -19,7 +18,7 @@ from typing import Any, TypeVar
 from verify.checks.settings import Settings
 from verify.gate.choice import Choice
 from verify.oracles.statistics import LawTest
-from verify.vocabulary.claims import Claim, Mutant, Paper
+from verify.vocabulary.claims import Claim, Mutant, Paper, declared
 from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.relations import Equal
 from verify.vocabulary.shapes import Shape, Size, Spec, as_drawn, parameter_specs
@@ -178,14 +177,12 @@ class Profile:
         if in_half:
             WITHIN_HALF.add(name)
 
-    def variant(self, name: str) -> Callable[[F], F]:
-        """Declare a mistake that people make, with the parameters of the definition; `name` finishes "likely cause:"."""
+    def variant(self, name: str, function: Callable[..., Any] | None = None) -> Any:
+        """Declare a mistake that people make, with the parameters of the definition; `name` finishes "likely cause:".
 
-        def declare(function: F) -> F:
-            self.variants.append(Mutant(name, Variant(function, None, {})))
-            return function
-
-        return declare
+        ``variant("the softmax is missing", lambda T: T)``, or ``@PROFILE.variant("...")`` above what needs statements.
+        """
+        return declared(function, lambda found: self.variants.append(Mutant(name, Variant(found, None, {}))))
 
     @property
     def is_drawn(self) -> bool:

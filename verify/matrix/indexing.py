@@ -108,16 +108,20 @@ def stepped(count: int, step: Callable[..., Any], *starts: Any) -> Any:
 def visited(count: int, step: Callable[..., Any], *starts: Any) -> Any:
     """What `stepped` comes to after 1, ..., `count` steps, to be handed on as what `each` gives; a tuple of such for several.
 
+    For a count of 0 there are none, of each start.
+
     >>> visited(3, lambda k, M: M * (k + 1), 2)
     [2, 4, 12]
+    >>> visited(0, lambda k, M, P: (P, M), 2, 3)
+    ([], [])
     """
     states: Any = starts
-    found = []
+    families: tuple[list[Any], ...] = tuple([] for _ in starts)
     for k in range(count):
         made = step(k, *states)
         states = made if isinstance(made, (list, tuple)) else (made,)
-        found.append(states)
-    families = tuple(list(family) for family in zip(*found, strict=True))
+        for family, state in zip(families, states, strict=True):
+            family.append(state)
     return families[0] if len(starts) == 1 else families
 
 

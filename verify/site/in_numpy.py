@@ -256,6 +256,26 @@ def iterated(count, step, start):
     return start
 
 
+def stepped(count, step, *starts):
+    """What step(k, ...) makes of matrices that move together, for k = 0, ..., count - 1."""
+    states = starts
+    for k in range(count):
+        found = step(k, *states)
+        states = found if isinstance(found, (list, tuple)) else (found,)
+    return states[0] if len(states) == 1 else tuple(states)
+
+
+def visited(count, step, *starts):
+    """What `stepped` comes to after 1, ..., count steps; a list for each start."""
+    states, families = starts, tuple([] for _ in starts)
+    for k in range(count):
+        found = step(k, *states)
+        states = found if isinstance(found, (list, tuple)) else (found,)
+        for family, state in zip(families, states):  # noqa: B905
+            family.append(state)
+    return families[0] if len(starts) == 1 else families
+
+
 def each(n, entry):
     """entry(0), ..., entry(n - 1)."""
     return [entry(i) for i in range(n)]

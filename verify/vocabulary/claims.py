@@ -48,7 +48,7 @@ from verify.vocabulary.variants import Variant
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _declared(function: Any, declare: Callable[[Any], None]) -> Any:
+def declared(function: Any, declare: Callable[[Any], None]) -> Any:
     """Declare `function` and return it, or a decorator that does so where there is none yet."""
 
     def decorator(found: F) -> F:
@@ -384,7 +384,7 @@ class Claim:
 
     def part(self, name: str, function: Callable[..., Any] | None = None) -> Any:
         """Declare a function that the relation asks for by name, such as "structure", "sequence" or "laws"."""
-        return _declared(function, lambda found: self._parts.__setitem__(name, found))
+        return declared(function, lambda found: self._parts.__setitem__(name, found))
 
     def mutant(self, name: str, variant: str | Callable[..., Any] | None = None, **changed: Any) -> Any:
         """Declare a wrong variant of the formula, in one of four forms.
@@ -408,16 +408,16 @@ class Claim:
                 raise RegistryError(f"{self.id}: mutant {name!r} changes the formula, which is not declared yet")
             declare(variant)
             return None
-        return _declared(variant, declare)
+        return declared(variant, declare)
 
     def counterexample(self, title: str, function: Callable[[], dict[str, Any]] | None = None, **inputs: Any) -> Any:
         """Declare explicit inputs that break the printed statement: by name, or a function of nothing that returns them."""
         found = (lambda: dict(inputs)) if inputs else function
-        return _declared(found, lambda given: self.counterexamples.append(Counterexample(title, given)))
+        return declared(found, lambda given: self.counterexamples.append(Counterexample(title, given)))
 
     def domain(self, name: str, function: Callable[..., None] | None = None) -> Any:
         """Declare a generator domain of this claim alone: ``function(arrays, sizes, rng)`` edits the drawn arrays in place."""
-        return _declared(function, lambda found: self.special_domains.__setitem__(name, found))
+        return declared(function, lambda found: self.special_domains.__setitem__(name, found))
 
     def at_scale(self, name: str, **sizes: int) -> Callable[[F], F]:
         """Declare sizes at which the claim is decided too, such as those of the source's experiments.

@@ -21,7 +21,6 @@ from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import lambda_0
 from theorems.convergence.part_c_3_theorem_1.norms_and_widths import CONSTANTS, ORDERS, Bound, squared_conditions
 from theorems.convergence.settings import Dimension, Features, Length, SampleCount, Variance, Width, drawn
 from verify.matrix import rational
-from verify.oracles import LawTest
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, OrderOfGrowth, Reading, Real, checked
 
 EQ_57_58 = Claim(ORDERS, "convergence.eq-57-58", label="Eqs. (56)-(58)",
@@ -123,11 +122,10 @@ def quarter_of_lambda_0(Phi: Features, eta_V: Variance, d_m: Any) -> float:
     return float(lambda_0(Phi, eta_V)) / 4
 
 
-@EQ_60_SCALED.part("laws")
-def ntk_shortfalls(formula: Any, generator: Any, samples: int, Phi: Features) -> list[LawTest]:
-    return eigenvalue_shortfalls(formula, generator, samples, Phi, 1.0, ntk=True)
-
-
+EQ_60_SCALED.part(
+    "laws",
+    lambda formula, generator, samples, Phi: eigenvalue_shortfalls(formula, generator, samples, Phi, 1.0, ntk=True),
+)
 EQ_60_SCALED.inputs(drawn(Phi=Features))
 EQ_60_SCALED.mutant("d_m lambda_0 / 4, as printed", "4 -> 4 / d_m")
 EQ_60_SCALED.mutant("lambda_0", "4 -> 1")

@@ -194,13 +194,7 @@ def outputs_at_inverse_root(
     return outputs(X, W_Q, W_K, W_V, w_O, 1 / sqrt(one * W_Q.shape[0]), rational(1))
 
 
-@SMALL.oracle
-def outputs_at_inverse_width(
-    X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights
-) -> Any:
-    return outputs(X, W_Q, W_K, W_V, w_O, rational(1, W_Q.shape[0]), rational(1))
-
-
+SMALL.oracle(lambda X, W_Q, W_K, W_V, w_O: outputs(X, W_Q, W_K, W_V, w_O, rational(1, W_Q.shape[0]), rational(1)))
 SMALL.mutant("half of the scale", "1 / sqrt(one * W_Q.shape[0]) -> one / 2")
 SMALL.mutant("pooling", "1 / sqrt(one * W_Q.shape[0]) -> one * 0")
 

@@ -182,9 +182,7 @@ def norm_after_that_time(N: Generator, x: Row, K: Bound) -> Any:
     return row_norms(x @ expm(N.T * t))
 
 
-@UNBOUNDED.oracle
-def multiple_of_the_start(x: Row, K: Bound) -> Any:
-    return row_norms(x) * K
+UNBOUNDED.oracle(lambda x, K: row_norms(x) * K)
 
 
 @UNBOUNDED.domain("states against the drift")
@@ -255,9 +253,7 @@ def bound_on_orbit(x: Row, V: Generator) -> Any:
     return _orbit_bound(x, V)
 
 
-@SEMISIMPLE.oracle
-def norm_on_orbit(M: Generator, V: Generator, x: Row, t: Time) -> Any:
-    return row_norms(x @ expm(V @ M @ inverse(V) * t).T)
+SEMISIMPLE.oracle(lambda M, V, x, t: row_norms(x @ expm(V @ M @ inverse(V) * t).T))
 
 
 @SEMISIMPLE.domain("no damping")

@@ -163,11 +163,9 @@ def flattened_jacobian_differentiated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeig
     return _flattened(X, W_Q, W_K, W_V)
 
 
-@EQUATION_4.oracle
-def stacked_hessians_of_the_entries(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    return concatenate([vec_r(hessian(attention, pair)(X, W_Q, W_K, W_V)) for pair in PAIRS], axis=0)
-
-
+EQUATION_4.oracle(
+    lambda X, W_Q, W_K, W_V: concatenate([vec_r(hessian(attention, pair)(X, W_Q, W_K, W_V)) for pair in PAIRS], axis=0)
+)
 EQUATION_4.mutant("Jacobian column-stacked", column_stacked=True)
 EQUATION_4.mutant("denominator layout of the second derivative", turned=True)
 

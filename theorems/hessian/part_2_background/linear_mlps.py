@@ -195,11 +195,9 @@ def mlp_outer_product_blocks_without_factor(
     return _outer_blocks(X, [W_1, W_2], rational(1))
 
 
-@MLP_OUTER_SECTION_2.oracle
-def two_layer_gauss_newton(X: Inputs, W_1: FirstWeights, W_2: SecondWeights, Y: TwoLayerTargets) -> Any:
-    return stacked(*(gauss_newton([W_1, W_2], X, Y, i, _square_loss) for i in range(2)))
-
-
+MLP_OUTER_SECTION_2.oracle(
+    lambda X, W_1, W_2, Y: stacked(*(gauss_newton([W_1, W_2], X, Y, i, _square_loss) for i in range(2)))
+)
 MLP_OUTER_SECTION_2.mutant("factors of the Kronecker product exchanged", product=lambda A, B: kron(B, A))
 MLP_OUTER_SECTION_2.mutant("half of it", lambda value: value * rational(1, 2))
 MLP_OUTER_SECTION_2.counterexample("one input (1, 2), one output, weights (1, 0) and 3: half of the blocks", X=[[1, 2]],

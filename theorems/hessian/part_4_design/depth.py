@@ -161,13 +161,9 @@ DEPTH_HESSIAN = Claim(TWO_LAYERS, "hessian.sec4.1-depth-hessian", label="Section
 
 
 DEPTH_HESSIAN.formula(diagonal_times_one_power)
-
-
-@DEPTH_HESSIAN.oracle
-def diagonal_of_scaled_tokens(X: Any, Y: Any, W_Q: Any, W_K: Any, W_V: Any, D: int, s: Any) -> Any:
-    return stacked(*diagonal_blocks(X * s, layer_weights(W_Q, W_K, W_V, D), Y))
-
-
+DEPTH_HESSIAN.oracle(
+    lambda X, Y, W_Q, W_K, W_V, D, s: stacked(*diagonal_blocks(X * s, layer_weights(W_Q, W_K, W_V, D), Y))
+)
 DEPTH_HESSIAN.mutant("3 D covariances", "2 * 3 ** D -> 6 * D")
 DEPTH_HESSIAN.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
 DEPTH_HESSIAN.counterexample(

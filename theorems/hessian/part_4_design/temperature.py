@@ -110,11 +110,9 @@ def prefactors_scaled_by_temperature(
     return _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / t)
 
 
-@HELD.oracle
-def parts_at_temperature_with_attention_held(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, t: Any) -> Any:
-    return stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t, held=attention_logits(X, W_Q, W_K)))
-
-
+HELD.oracle(
+    lambda X, W_Q, W_K, W_V, Y, t: stacked(*tempered_parts(X, W_Q, W_K, W_V, Y, t, held=attention_logits(X, W_Q, W_K)))
+)
 HELD.mutant("both by 1/t", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / t, 1 / t))
 HELD.mutant("both by 1/t^2", lambda X, W_Q, W_K, W_V, Y, t: _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / (t * t)))
 

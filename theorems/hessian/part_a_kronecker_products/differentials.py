@@ -80,10 +80,6 @@ def transposed_direction(A: MbyN, dA: DirectionOfA) -> Any:
     return stacked(dA.T, commutation_matrix(n, m) @ vec_r(dA))
 
 
-@TRANSPOSITION.oracle
-def transposition_along_a_direction(A: MbyN, dA: DirectionOfA) -> Any:
-    return stacked(*[jacobian(transpose, "A")(A) @ vec_r(dA)] * 2)
-
-
+TRANSPOSITION.oracle(lambda A, dA: stacked(*[jacobian(transpose, "A")(A) @ vec_r(dA)] * 2))
 TRANSPOSITION.mutant("K_{n,q}", "commutation_matrix(n, m) -> commutation_matrix(m, n)")
 TRANSPOSITION.mutant("not transposed", "dA.T -> dA")

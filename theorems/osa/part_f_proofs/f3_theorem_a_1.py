@@ -328,11 +328,7 @@ def series_bounds(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
     return stacked(_series_of_norms(U, Sigma, S), growth_of_norm(S))
 
 
-@EQUATION_44.oracle
-def norms_of_series(U: TokenFrame, Sigma: Factor, S: SkewMatrix) -> Any:
-    return stacked(spectral_norm(psi(U, Sigma, S)), _series_of_norms(U, Sigma, S))
-
-
+EQUATION_44.oracle(lambda U, Sigma, S: stacked(spectral_norm(psi(U, Sigma, S)), _series_of_norms(U, Sigma, S)))
 EQUATION_44.mutant("||S||_2 instead of e^{||S||_2} - 1", "growth_of_norm -> spectral_norm")
 EQUATION_44.mutant("series from n = 2", lambda value, S: value - spectral_norm(S))
 

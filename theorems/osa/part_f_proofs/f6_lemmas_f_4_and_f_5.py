@@ -138,11 +138,9 @@ def newton_schulz_differential(M_0: Factor, D: Factor, K: Steps) -> Any:
     return stepped(K, both, M_0, D)[1]
 
 
-@DIFFERENTIAL.oracle
-def newton_schulz_slope(M_0: Factor, D: Factor, K: Steps) -> Any:
-    return unvec_r(column_slope(lambda t: newton_schulz_iterate(M_0 + t * D, K), M_0), *M_0.shape)
-
-
+DIFFERENTIAL.oracle(
+    lambda M_0, D, K: unvec_r(column_slope(lambda t: newton_schulz_iterate(M_0 + t * D, K), M_0), *M_0.shape)
+)
 DIFFERENTIAL.mutant("M_k^T held fixed", "M @ dM.T @ M -> 0 * dM")
 DIFFERENTIAL.mutant("transposed differential", "M @ dM.T @ M -> M @ M.T @ dM")
 

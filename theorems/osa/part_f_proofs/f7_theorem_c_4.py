@@ -392,10 +392,9 @@ def one_token() -> dict[str, Any]:
     return {"X": [[1, 0]], **weights, "alpha": "1/10", "epsilon": 1, "K": 1}
 
 
-@F7_INTERVAL.counterexample("two small tokens: J still has two singular values 0")
-def two_small_tokens() -> dict[str, Any]:
-    return {**one_token(), "X": [["1/4", 0], [0, "1/4"]]}
-
+F7_INTERVAL.counterexample(
+    "two small tokens: J still has two singular values 0", lambda: {**one_token(), "X": [["1/4", 0], [0, "1/4"]]}
+)
 
 F7_INTERVAL_NONZERO = Claim(ASSUMED_BY_C4, "osa.f7-interval-nonzero", label="F.7, last lines, with the range of i",
     statement=r"""

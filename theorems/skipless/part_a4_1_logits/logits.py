@@ -128,11 +128,7 @@ def printed_off_diagonal_moments(alpha: Scale, beta: Scale, d: Dimension) -> Any
     return column(0 * alpha, a + b * d)
 
 
-@EQ_19.oracle
-def off_diagonal_logit_expected(alpha: Scale, beta: Scale, d: Dimension) -> Any:
-    return mean_and_variance(other_logit, alpha, beta, d)
-
-
+EQ_19.oracle(lambda alpha, beta, d: mean_and_variance(other_logit, alpha, beta, d))
 EQ_19.counterexample("d = 2, alpha = beta = 1: variance 4, not 3", alpha=[[1]], beta=[[1]], d=2)
 EQ_19.counterexample("d = 3, alpha = 2, beta = 3/5, the values of Section 6.1: 327/25, not 127/25", alpha=[[2]],
     beta=[[Fraction(3, 5)]], d=3)  # fmt: skip

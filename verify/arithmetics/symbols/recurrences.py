@@ -154,7 +154,7 @@ def visited(count: Any, step: Callable[..., Any], *starts: Any) -> Any:
     """
     number = unguarded(count)
     if isinstance(number, int):
-        lists = tuple(map(list, zip(*_one_by_one(number, step, starts), strict=True)))
+        lists = tuple(map(list, zip(*_one_by_one(number, step, starts), strict=True))) or tuple([] for _ in starts)
         return lists[0] if len(starts) == 1 else lists
     points, size = [_matrix(start) for start in starts], _steps(count, number)
     kept = [Indexed(Sum((*point.value.slots, size), {}), (*point.axes, 1)) for point in points]
