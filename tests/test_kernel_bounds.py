@@ -18,9 +18,9 @@ from verify.kernel import bounds
 from verify.kernel import quantities as q
 from verify.kernel.bound_rules import HEADS, RULES
 from verify.kernel.bounds import Reader, check, statement
+from verify.kernel.coherent_blocks import beside
 from verify.kernel.quantities import Index, number
 from verify.kernel.refusal import Refused
-from verify.kernel.two_blocks import beside
 
 pytestmark = pytest.mark.kept
 

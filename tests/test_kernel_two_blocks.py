@@ -12,9 +12,9 @@ from tests.test_kernel_bounds import SIZES, Table, arrays, refused
 from verify.kernel import quantities as q
 from verify.kernel.bound_rules import RULES
 from verify.kernel.bounds import check
+from verify.kernel.coherent_blocks import smallest_gain
 from verify.kernel.quantities import number
 from verify.kernel.refusal import Refused
-from verify.kernel.two_blocks import smallest_gain
 
 GAIN = "smallest gain"
 TERMS = ["terms"]

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from verify.kernel import coherent_blocks, smallest_values, varying
 from verify.kernel import quantities as q
-from verify.kernel import smallest_values, two_blocks, varying
+from verify.kernel.coherent_blocks import GAIN, smallest_gain
 from verify.kernel.polynomials import is_concave, odd, rational, slope, stays_below, stays_within
 from verify.kernel.quantities import Index, Matrix, Scalar, concatenated, norm, number
 from verify.kernel.refusal import Refused
 from verify.kernel.smallest_values import EIGENVALUE, SMALLEST, smallest, smallest_eigenvalue
 from verify.kernel.softmax_rules import SOFTMAX_RULES, covariance, largest_value, others, weight_beside
-from verify.kernel.two_blocks import GAIN, smallest_gain
 
 HALF = Fraction(1, 2)
 PROPERTIES = (
@@ -376,7 +376,7 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
         lambda P, R: (two(corner(P, q.identity(P.rows), R)), number(1), is_skew(P) and is_skew(R)),
     ),
     **smallest_values.RULES,
-    **two_blocks.RULES,
+    **coherent_blocks.RULES,
     "smallest singular value of blocks": (
         "sqrt(sigma_min(A)^2 + sigma_min(B)^2 + ...) <= sigma_min([A; B; ...]) where no block has more columns than rows",
         lambda *parts: (
