@@ -83,6 +83,9 @@ class Values:
             return sum(terms) if kind == "sum over" else max(terms)
         if kind == "smallest singular value":
             return float(np.linalg.svd(self.array(next(iter(data[0])), at), compute_uv=False)[-1])
+        if kind == "smallest gain":
+            A = self.array(next(iter(data[0])), at)
+            return float(np.linalg.svd(A, compute_uv=False)[-1]) if A.shape[0] >= A.shape[1] else 0.0
         if kind == "smallest eigenvalue":
             A = self.array(data[0], at)
             return float(np.linalg.eigvalsh(A @ A.T)[0])

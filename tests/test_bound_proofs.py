@@ -725,3 +725,13 @@ def test_a_kept_certificate_stands_where_none_can_be_written_anew(monkeypatch: p
     assert certified_bounds.certified_bound(claim, proof).line is None
     stale = certified_bounds.certified_bound(claim, proof, kept_of(other))
     assert stale.problem is not None and "states something else" in stale.problem
+
+
+@pytest.mark.parametrize(
+    "name", ["skipless.prop-1-diffuse-n", "skipless.sec4.3-identity-small", "convergence.c2-weyl-norms"]
+)
+def test_a_certificate_can_be_written_anew(name: str) -> None:
+    """A norm from below, a quotient in which the norm is bounded first, and a spectral norm by the Frobenius norm that is left."""
+    claim = REGISTRY[name]
+    found = certified_bounds.certified_bound(claim, prove_bound_claim(claim, with_mutants=False), kept_of(claim))
+    assert found.problem is None and "not written anew" not in found.details

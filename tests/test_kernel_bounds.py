@@ -18,6 +18,7 @@ from verify.kernel import bounds, varying
 from verify.kernel import quantities as q
 from verify.kernel.bound_rules import HEADS, RULES
 from verify.kernel.bounds import Reader, check, statement
+from verify.kernel.coherent_blocks import beside
 from verify.kernel.quantities import Index, number
 from verify.kernel.refusal import Refused
 
@@ -147,6 +148,16 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         A_ = q.identity(P.rows) if side == "rows" else HEADS["concatenate"](P.T, R.T).T
         both = HEADS["concatenate"](dN.T, R.T).T
         return [side, A_, P, R, of("A")(t), both, t.value("scalar", "e"), number(3), *half]
+
+    def apart(P: Any, R: Any) -> Any:
+        """[P 0; 0 R]."""
+        over, under = q.zeros(P.rows, R.columns), q.zeros(R.rows, P.columns)
+        return beside(q.concatenated(P, under), q.concatenated(over, R))
+
+    def columns_apart(t: Table) -> list[Any]:
+        v = of("v", "n", "1")(t)
+        slant = of("t", "1", "n")(t).T.times(number(Fraction(1, 8)))
+        return [q.norm("F", v), q.concatenated(v, q.zeros(v.rows, v.columns)), q.concatenated(slant, v)]
 
     def logits(t: Table) -> list[Any]:
         return [t.value("index", "i", t.add("size", "s")), of("Q", "s", "s")(t)]
@@ -290,6 +301,15 @@ def cases() -> dict[str, Callable[[Table], list[Any]]]:
         "smallest singular value of blocks": lambda t: [Y(t), B(t) @ B(t).T, Y(t)],
         "smallest at most largest singular value": lambda t: [A(t)],
         "smallest eigenvalue of a Gram matrix": lambda t: [A(t)],
+        "norm of two blocks": lambda t: [A(t), C(t)],
+        "norm of two blocks of bounded norm": lambda t: [q.norm("F", A(t)) + q.norm("F", C(t)), A(t), C(t)],
+        "smallest gain of two blocks": lambda t: [of("v", "n", "1")(t), of("t", "1", "n")(t).T],
+        "smallest gain of two blocks (wide)": lambda t: [A(t).T, Y(t)],
+        "smallest gain of two blocks of bounded gain": columns_apart,
+        "smallest gain of a product": lambda t: [A(t).T, A(t)],
+        "smallest gain of a product (blocks)": lambda t: [apart(Y(t), S(t)), B(t), B(t)],
+        "smallest gain at most norm": lambda t: [Y(t)],
+        "root of two squares": lambda t: [q.norm("F", A(t)), q.norm("F", C(t))],
         "normalised rows": lambda t: [A(t)],
         "distance from equal entries": lambda t: [of("Q", "s", "s")(t), t.value("scalar", "x")],
         "softmax at the vector of ones": lambda t: [A(t)],
@@ -349,7 +369,11 @@ def test_every_rule_holds_in_numbers(case: str, scale: float) -> None:
             assert values.number(left, at) <= values.number(right, at) * (1 + slack) + slack / 1000
 
 
-@pytest.mark.parametrize("case", sorted({*cases()} - {"range"}))  # which has 0 on the left
+#: Of these the left side is 0 or less.
+EMPTY = {"range", "smallest gain of two blocks (wide)"}
+
+
+@pytest.mark.parametrize("case", sorted({*cases()} - EMPTY))
 def test_no_rule_is_larger_than_it_says(case: str) -> None:
     """Not one is an empty statement: the left side of each is above a thousandth of the right one somewhere."""
     left, right, *_ = RULES[rule_of(case)][1](*cases()[case](Table()))
@@ -711,6 +735,35 @@ WRONG: dict[str, Wrong] = {
     "the diagonal of a row": lambda t: ("diagonal of a column", ["F", t.matrix("t", "1", "n"), t.matrix("v", "n", "1")]),
     "an entrywise product of other shapes": lambda t: ("entrywise product", [t.matrix("A", "m", "n"), t.matrix("Y", "n", "n")]),
     "no blocks": lambda t: ("smallest singular value of blocks", []),
+    "two blocks of different heights": lambda t: ("norm of two blocks", [t.matrix("A", "m", "n"), t.matrix("B", "n", "k")]),
+    "a bound of the norm of one block alone": lambda t: (
+        "norm of two blocks of bounded norm", [t.norm("2", A := t.matrix("A", "m", "n")), A, t.matrix("C", "m", "n")],
+        [["terms"], ["terms"]],
+    ),
+    "a bound of norms without a reason": lambda t: (
+        "norm of two blocks of bounded norm", [t.one(), t.matrix("A", "m", "n"), t.matrix("C", "m", "n")],
+    ),
+    "gains of two blocks of different heights": lambda t: (
+        "smallest gain of two blocks", [t.matrix("A", "m", "n"), t.matrix("B", "n", "k")],
+    ),
+    "a bound of gains that may be negative": lambda t: (
+        "smallest gain of two blocks of bounded gain", [t.add("scalar", "x"), t.matrix("A", "m", "n"), t.matrix("C", "m", "n")],
+        [["terms"]] * 3,
+    ),
+    "a bound of one gain alone": lambda t: (
+        "smallest gain of two blocks of bounded gain",
+        [t.add("smallest gain", A := t.matrix("A", "m", "n")), A, t.matrix("C", "m", "n")], [["terms"]] * 3,
+    ),
+    "a bound of gains that is a norm": lambda t: (
+        "smallest gain of two blocks of bounded gain", [t.norm("2", A := t.matrix("A", "m", "n")), A, A], [["terms"]] * 3,
+    ),
+    "a gain of a product without a factor": lambda t: ("smallest gain of a product", [t.matrix("A", "m", "n")]),
+    "a gain of a product of other shapes": lambda t: (
+        "smallest gain of a product", [t.matrix("A", "m", "n"), t.matrix("C", "m", "n")],
+    ),
+    "a root of the squares of what may be negative": lambda t: (
+        "root of two squares", [t.add("scalar", "x"), t.one()], [["terms"], ["terms"]],
+    ),
     "shapes that do not fit": lambda t: ("product", [t.matrix("A", "m", "n"), t.matrix("C", "m", "n")]),
     "a rule that nobody knows": lambda t: ("sorcery", [t.matrix("A", "m", "n")]),
 }  # fmt: skip

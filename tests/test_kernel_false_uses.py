@@ -40,6 +40,11 @@ def sample(t: Table) -> int:
     return t.matrix("X", "m", "n", index(t, "k"))
 
 
+def beside(t: Table) -> int:
+    """[A C]."""
+    return t.add("transpose", t.add("concatenate", t.add("transpose", A(t)), t.add("transpose", C(t))))
+
+
 def difference(t: Table, a: int, b: int) -> int:
     one, minus = t.one(), t.add("q", -1, 1)
     return t.add("sum", one, a, minus, b)
@@ -188,6 +193,10 @@ FALSE_USES: dict[str, FalseUse] = {
     ),
     "smallest at most largest singular value": lambda t: (
         t.norm("2", A(t)), t.add("smallest singular value", A(t)), [A(t)],
+    ),
+    "smallest gain at most norm": lambda t: (t.norm("2", A(t)), t.add("smallest gain", A(t)), [A(t)]),
+    "norm of two blocks": lambda t: (  # as if the larger norm were enough
+        t.norm("2", beside(t)), t.add("max", t.norm("2", A(t)), t.norm("2", C(t))), [A(t), C(t)],
     ),
     "smallest eigenvalue of a Gram matrix": lambda t: (
         t.add("smallest eigenvalue", A(t)), t.add("^", t.add("smallest singular value", A(t)), 4, 1), [A(t)],

@@ -26,6 +26,7 @@ from verify.arithmetics.norms import (
     rules,
     singular_polynomials,
     smallest,
+    two_blocks,
 )
 from verify.arithmetics.norms.assumed import consequences, follows
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, largest, norm
@@ -71,13 +72,15 @@ from verify.vocabulary.errors import ArithmeticUnsupported
 
 pytestmark = pytest.mark.kept
 
-#: Rules that `test_norms_differentials`, `test_norms_gaps`, `test_norms_moments`, `test_norms_from_below` and
-#: `test_norms_kept_lengths` try.
+#: Rules that `test_norms_differentials`, `test_norms_gaps`, `test_norms_moments`, `test_norms_from_below`,
+#: `test_norms_kept_lengths` and `test_norms_two_blocks` try.
 ELSEWHERE = {
     *stated_in(differentials),
     *stated_in(gaps),
     *stated_in(moments),
     *stated_in(smallest),
+    *stated_in(two_blocks),
+    "inner product",
     *stated_in(gram_matrices),
     *stated_in(kept_lengths),
     "one of several",

@@ -23,6 +23,7 @@ from tests.negative_cases.derivations import (
 )
 from tests.negative_cases.functions import FUNCTIONS
 from tests.negative_cases.steps import STEPS
+from tests.negative_cases.two_blocks import TWO_BLOCKS
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL
 from verify.matrix import (
     COLUMN,
@@ -64,6 +65,7 @@ least = smallest_singular_value
 CASES: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     **FUNCTIONS,
     **STEPS,
+    **TWO_BLOCKS,
     # -- definitions
     "triangle inequality": (
         Unproved(lambda A, C: F(A - C), lambda A, C: F(A) - F(C)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix, self_attention
-from verify.matrix import COLUMN, column, concatenate, eye, maximum, singular_values
+from verify.matrix import COLUMN, column, eye, maximum, singular_values, smallest_gain, spectral_norm
 from verify.oracles import jacobian
 from verify.vocabulary import Convention, Definition
 
@@ -55,17 +55,9 @@ def least(*scalars: Any) -> Any:
     return -maximum(-column(*scalars))
 
 
-def stretches(M: Any) -> Any:
-    """Singular values of M in descending order, one for each column, shape (columns, 1): zeros beyond the rows."""
-    values = singular_values(M).reshape(-1, 1)
-    missing = M.shape[1] - M.shape[0]
-    return concatenate([values, *[0 * values[:1]] * missing], axis=0)
-
-
 def condition(M: Any) -> Any:
     """kappa(M) = max |Mx| / min |Mx| over unit vectors x, a scalar."""
-    values = stretches(M)
-    return values[0, 0] / values[-1, 0]
+    return spectral_norm(M) / smallest_gain(M)
 
 
 def minimum(x: Any) -> Any:

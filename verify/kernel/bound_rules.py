@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from verify.kernel import coherent_blocks, smallest_values, varying
 from verify.kernel import quantities as q
-from verify.kernel import smallest_values, varying
+from verify.kernel.coherent_blocks import GAIN, smallest_gain
 from verify.kernel.exponential_rules import EXPONENTIAL_RULES, is_skew, rotation
 from verify.kernel.polynomials import is_concave, odd, rational, slope, stays_below, stays_within
-from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
+from verify.kernel.quantities import Index, Matrix, Scalar, concatenated, norm, number
 from verify.kernel.refusal import Refused
 from verify.kernel.smallest_values import EIGENVALUE, SHIFT, SMALLEST, shift, smallest, smallest_eigenvalue
 from verify.kernel.softmax_rules import SOFTMAX_RULES, covariance, largest_value, others, weight_beside
@@ -38,15 +39,6 @@ def big(A: Matrix) -> Scalar:
 
 
 # -- expressions -------------------------------------------------------------------------------------------------------
-
-
-def concatenated(*blocks: Matrix) -> Matrix:
-    """Blocks on top of each other."""
-    total = sum((A.rows for A in blocks[1:]), blocks[0].rows)
-    found, start = q.zeros(total, blocks[0].columns), number(0)
-    for A in blocks:
-        found, start = found + q.embedding(total, A.rows, start) @ A, start + A.rows
-    return found
 
 
 def opaque(kind: str, rows: Scalar, columns: Scalar, *data: Any) -> Matrix:
@@ -111,6 +103,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     SMALLEST: smallest,
     EIGENVALUE: smallest_eigenvalue,
     SHIFT: shift,
+    GAIN: smallest_gain,
     "largest value": largest_value,
     "weight off the diagonal": weight_beside,
     "max over": lambda index, value: q.over("max over", index, scalar(value)),
@@ -378,6 +371,7 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | EXPONENT
         lambda P, C: (two(corner(P, C, q.zeros(C.columns, C.columns))), two(C) * q.mean_of_exponentials(two(P))),
     ),
     **smallest_values.RULES,
+    **coherent_blocks.RULES,
     "smallest singular value of blocks": (
         "sqrt(sigma_min(A)^2 + sigma_min(B)^2 + ...) <= sigma_min([A; B; ...]) where no block has more columns than rows",
         lambda *parts: (

@@ -5,6 +5,7 @@ Nothing is searched for: which rule, of which matrices, and why the final compar
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -67,6 +68,10 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         if not right.free <= left.free:
             raise Refused("a free index would be bound")
         compare(number(0), b - a - _not_negative(table[multiplier]) * (right - left), why, assumed, table)
+    elif name == "common factor":  # f a' <= f b' for f >= 0
+        factor, one, other = (table[place] for place in rest[:3])
+        holds = a == _not_negative(factor) * one and b == factor * other
+        compare(one, other, rest[3], assumed, table)
     elif name == "exponents":
         x, y = table[rest[0]], table[rest[1]]
         holds = a == HEADS["exp"](x) and b == HEADS["exp"](y)
@@ -80,7 +85,7 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         holds = {table[member] for member, _ in rest[1]} == largest[1]
         for member, why in rest[1]:
             value = table[member]
-            known = Assumed([*assumed.facts, *(value - table[other] for other, _ in rest[1])], assumed.frames)
+            known = in_case(assumed, largest, value, [table[other] for other, _ in rest[1]])
             left, right = (replaced(side, largest, value) for side in (a, b))
             compare(left, right, why, known, table)
     elif name == "growth":  # e^x = 1 + x + h for some h >= 0
@@ -100,6 +105,16 @@ def compare(a: Scalar, b: Scalar, reason: list[Any], assumed: Assumed, table: An
         raise Refused(f"no reason {name!r} for an inequality")
     if not holds:
         raise Refused(f"the final comparison does not hold by {name!r}")
+
+
+def in_case(assumed: Assumed, largest: Any, value: Scalar, members: Sequence[Scalar]) -> Assumed:
+    """What is known where one of several numbers is their largest: it is at least each, and what is assumed holds of it."""
+    known = [*assumed.facts, *(value - other for other in members)]
+    for fact in assumed.facts:
+        with contextlib.suppress(Refused):  # where that would be divided by 0 it says nothing
+            if (said := replaced(fact, largest, value)) != fact:
+                known.append(said)
+    return Assumed(known, assumed.frames)
 
 
 def _not_negative(factor: Scalar) -> Scalar:

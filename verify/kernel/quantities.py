@@ -14,7 +14,9 @@ from verify.kernel.refusal import Refused
 
 Monomial = frozenset[tuple[Any, Fraction]]
 BINDERS = ("sum over", "max over", "stack", "block diagonal")  # their first datum is an index that they bind
-SPECTRAL = ("spectral radius", "smallest singular value", "smallest eigenvalue", "largest shift of singular values")
+SPECTRAL = (
+    "spectral radius", "smallest singular value", "smallest eigenvalue", "largest shift of singular values", "smallest gain",
+)  # fmt: skip
 NONNEGATIVE = ("size", "norm", "exp", "abs", "power", "mean of exponentials", "weight off the diagonal", *SPECTRAL)
 ENTRYWISE, ROWWISE = ("relu", "step", "absolute", "reciprocal"), ("softmax", "normalised rows")
 SYMMETRIC = ("diagonal", "projection", "rows as diagonals", "rows as outer products")
@@ -238,6 +240,11 @@ def is_positive(value: Scalar) -> bool:
     return bool(positive) and _terms_are_nonnegative(value)
 
 
+def _is_nonpositive_power(g: Any, e: Fraction) -> bool:
+    """Whether an odd power is taken of the largest of numbers none of which is above 0, so that it is not above 0 either."""
+    return g[0] == "max" and e % 2 == 1 and all(is_nonnegative(value * number(-1)) for value in g[1])
+
+
 def _is_number(g: Any) -> bool:
     return g[0] == "sum" and g[1].number() is not None
 
@@ -246,8 +253,10 @@ def _terms_are_nonnegative(value: Scalar) -> bool:
     totals: dict[Any, Fraction] = {}
     for monomial, c in value.terms.items():
         rest = frozenset((g, e) for g, e in monomial if not _is_number(g))
-        if not all(nonnegative_power(g, e) for g, e in rest):
+        turned = [item for item in rest if not nonnegative_power(*item)]
+        if not all(_is_nonpositive_power(g, e) for g, e in turned):
             return False
+        c = c if len(turned) % 2 == 0 else -c  # the same for all terms with these factors
         for g, e in monomial - rest:  # roots of numbers, from below where they add, from above where they are taken off
             c *= _root(g[1].number(), e, up=c < 0)
         totals[rest] = totals.get(rest, Fraction(0)) + c
@@ -527,6 +536,15 @@ def _met(last: Any, first: Any) -> Matrix | None:
     if last[0] == first[0] == "kronecker" and last[4].columns == first[4].rows and last[5].columns == first[5].rows:
         return bilinear("kronecker", last[4] @ first[4], last[5] @ first[5])
     return None
+
+
+def concatenated(*blocks: Matrix) -> Matrix:
+    """Blocks on top of each other."""
+    total = sum((A.rows for A in blocks[1:]), blocks[0].rows)
+    found, start = zeros(total, blocks[0].columns), number(0)
+    for A in blocks:
+        found, start = found + embedding(total, A.rows, start) @ A, start + A.rows
+    return found
 
 
 # -- norms -------------------------------------------------------------------------------------------------------------

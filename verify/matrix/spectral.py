@@ -258,6 +258,13 @@ def smallest_singular_value(A: Any) -> Any:
     return singular_values(A)[-1]
 
 
+@primitive
+def smallest_gain(A: Any) -> Any:
+    """min |A x| over unit vectors x, a scalar: the last singular value of A (m, n) for m >= n, and 0 for m < n."""
+    values = singular_values(A)
+    return values[-1] if A.shape[0] >= A.shape[1] else 0 * values[0]
+
+
 def condition_number(A: Any) -> Any:
     """sigma_max / sigma_min over all min(m, n) singular values of A (m, n), a scalar; infinite if A is rank deficient."""
     values = singular_values(A)

@@ -397,6 +397,12 @@ def smallest_singular_value(A):
     return np.linalg.svd(A, compute_uv=False)[-1]
 
 
+def smallest_gain(A):
+    """The smallest |A x| over unit vectors x."""
+    s = np.linalg.svd(A, compute_uv=False)
+    return s[-1] if A.shape[0] >= A.shape[1] else 0.0
+
+
 def condition_number(A):
     """Largest over smallest singular value."""
     s = np.linalg.svd(A, compute_uv=False)

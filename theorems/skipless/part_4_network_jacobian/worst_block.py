@@ -14,8 +14,8 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import AttentionWeights, Batch, FeedForwardWeights, attention_branch, parameters
 from theorems.skipless.part_4_network_jacobian.parameter_jacobian import NETWORK, block_of_jacobian, stacked_blocks
 from theorems.skipless.part_4_network_jacobian.skips import halved
-from theorems.skipless.quantities import INVERSE, flatness, least, stretches
-from verify.matrix import column, concatenate, maximum, singular_values, spectral_norm
+from theorems.skipless.quantities import INVERSE, flatness, least
+from verify.matrix import column, concatenate, maximum, singular_values, smallest_gain, spectral_norm
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Setting, Shape, checked
 
 First = Annotated[Any, Shape("n", "d_1")]
@@ -216,7 +216,7 @@ def squared_smallest(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> An
     """s_min^2 of J_1 with each other block, in both readings, shape (2 (2 L - 1), 1)."""
     values = []
     for A, B in _pairs(X, W, U):
-        by_columns = least(stretches(A)[-1, 0], stretches(B)[-1, 0])
+        by_columns = least(smallest_gain(A), smallest_gain(B))
         by_singular_values = least(singular_values(A)[-1], singular_values(B)[-1])
         values += [by_columns * by_columns, by_singular_values * by_singular_values]
     return column(*values)

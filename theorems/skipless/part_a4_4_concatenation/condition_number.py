@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.skipless import SKIPLESS
-from theorems.skipless.quantities import condition, minimum, stretches
-from verify.matrix import column, concatenate, maximum, spectral_norm, sqrt
+from theorems.skipless.quantities import condition, minimum
+from verify.matrix import column, concatenate, maximum, smallest_gain, spectral_norm, sqrt
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Real, Setting, Shape, realises
 
 Left = Annotated[Any, Shape("n", "d_1")]
@@ -39,10 +39,9 @@ class Blocks:
 
 def blocks(A: Left, B: Right) -> Blocks:
     """Eqs. (32)-(33) and the definitions above them."""
-    s = concatenate([stretches(A), stretches(B)], axis=0)
     return Blocks(
-        s_max=maximum(s),
-        s_min=minimum(s),
+        s_max=maximum(column(spectral_norm(A), spectral_norm(B))),
+        s_min=minimum(column(smallest_gain(A), smallest_gain(B))),
         rho=spectral_norm(A.T @ B),
         tau=imbalance(spectral_norm(A), spectral_norm(B)),
         kappas=column(condition(A), condition(B)),
@@ -101,7 +100,7 @@ SECTION_A4_4 = Setting(SKIPLESS, "Section A.4.4",
         "number of A and B",
             by=blocks),
         Definition("smallest singular values are minima of |Mx| over unit vectors x (Eq. (36)): 0 for more columns than rows",
-            by=stretches),
+            by=smallest_gain),
     ],
     sizes={"n": (1, 7), "d_1": (1, 3), "d_2": (1, 2)})  # fmt: skip
 BLOCKS = {"orthogonal blocks": orthogonal, "nearly orthogonal blocks": nearly_orthogonal}
@@ -192,7 +191,7 @@ EQ_37_INCOHERENT = Claim(INCOHERENT_BLOCKS, "skipless.eq-37-incoherent", label="
         \text{If}\ \rho<s_{\min}^2:\ \kappa(\mathbf{M})\le\sqrt{\frac{s_{\max}^2+\rho}{s_{\min}^2-\rho}}=\sqrt{\frac{1+
         \rho/s_{\max}^2}{1-\rho/s_{\min}^2}}\cdot\frac{s_{\max}}{s_{\min}}\le\tau\sqrt{\frac{1+\rho/s_{\max}^2}{1-
         \rho/s_{\min}^2}}\,\kappa_{\max}""",
-    name="condition number of incoherent blocks", relation=AtMost(), of_project=True, corrects="skipless.eq-37",
+    name="condition number of incoherent blocks", relation=AtMost(), of_project=True, corrects="skipless.eq-37", all_sizes=True,
     proof=("skipless.eq-35", "skipless.eq-36", "skipless.eq-37-middle"),
     note="""The middle link is an equality and a claim of its own, lest its ratio 1 hide how tight the other two are.
         Both are attained: by orthogonal blocks, and by orthogonal blocks of equal singular values.""")  # fmt: skip
@@ -243,6 +242,7 @@ MIDDLE.mutant("factor s_max / s_min turned over", "third_term(q, q.rho) -> coher
 
 Smallness = Annotated[Any, Real(0.0, 0.25)]
 Factor = Annotated[Any, Real(1.0, 16.0)]
+Bound = Annotated[Any, Real(0.0, 16.0)]
 
 
 def at_an_angle(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
@@ -274,9 +274,10 @@ FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
             nonnegative=lambda A, B, delta, s: column(
                 delta - blocks(A, B).rho, 1 + delta - blocks(A, B).tau, blocks(A, B).s_min - s),
             positive=lambda s: s),
-        Assumption("delta < s^2", positive=lambda delta, s: s * s - delta),
+        Assumption("0 <= delta < s^2", nonnegative=lambda delta: delta, positive=lambda delta, s: s * s - delta),
     ],
-    relation=AtMost(left="kappa([A B])"), of_project=True, uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
+    relation=AtMost(left="kappa([A B])"), of_project=True, all_sizes=True,
+    uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
     note=r"$\rho$ has to be small beside $s_{\min}^2$, as the two fractions of Eq. (37) show.")  # fmt: skip
 
 
@@ -291,13 +292,13 @@ def smallness_of_blocks(A: Left, B: Right) -> dict[str, Any]:
 
 
 @FIXED_SCALE.formula
-def bound_near_the_limit(A: Left, B: Right, delta: Any, s: Any) -> Any:
+def bound_near_the_limit(A: Left, B: Right, delta: Bound, s: Bound) -> Any:
     """(1 + delta) sqrt((1 + delta / s^2) / (1 - delta / s^2)) kappa_max, a scalar."""
     return (1 + delta) * _root(delta, s) * maximum(blocks(A, B).kappas)
 
 
 def _root(delta: Any, s: Any) -> Any:
-    return sqrt((s * s + delta) / (s * s - delta))
+    return sqrt((1 + delta / (s * s)) / (1 - delta / (s * s)))
 
 
 FIXED_SCALE.oracle(lambda A, B: condition(concatenated(A, B)))
@@ -358,8 +359,9 @@ RELATIVE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-relative",
             nonnegative=lambda A, B, r: blocks(A, B).s_min * blocks(A, B).s_min * r - blocks(A, B).rho,
             positive=lambda A, B: blocks(A, B).s_min,
         ),
+        Assumption("0 <= r < 1", nonnegative=lambda r: r, positive=lambda r: 1 - r),
     ],
-    name="limit of relatively incoherent blocks", relation=AtMost(left="kappa([A B])"), of_project=True,
+    name="limit of relatively incoherent blocks", relation=AtMost(left="kappa([A B])"), of_project=True, all_sizes=True,
     corrects="skipless.a4.4-limit", proof=("skipless.eq-37-incoherent",),
     note=r"""$\rho/s_{\max}^2 \le \rho/s_{\min}^2 \le r$ in the last term of Eq. (37). The constants do not depend on
         the sizes.""")  # fmt: skip

@@ -11,9 +11,8 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.part_a4_4_concatenation.condition_number import (
     BLOCKS, SECTION_A4_4, Left, Right, blocks, borderline, concatenated, imbalance,
 )  # fmt: skip
-from theorems.skipless.quantities import minimum, stretches
 from verify.matrix import (
-    absolute, column, concatenate, frobenius_norm, rational, spectral_norm, sqrt, symmetric_eigenvalues, total,
+    absolute, column, concatenate, frobenius_norm, rational, smallest_gain, spectral_norm, sqrt, symmetric_eigenvalues, total,
 )  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape
 
@@ -127,13 +126,19 @@ def _largest(A: Any, B: Any, rho: Any) -> Any:
 
 
 def _smallest(A: Any, B: Any, rho: Any) -> Any:
-    a, b = minimum(stretches(A)), minimum(stretches(B))
+    a, b = smallest_gain(A), smallest_gain(B)
     return eigenvalues(a * a, b * b, rho)[1]
 
 
-def squared_stretch(A: Any, B: Any, which: int) -> Any:
-    """sigma_max(M)^2 (0) or sigma_min(M)^2 (-1), a scalar."""
-    value = stretches(concatenated(A, B))[which, 0]
+def squared_largest(A: Any, B: Any) -> Any:
+    """sigma_max(M)^2, a scalar."""
+    value = spectral_norm(concatenated(A, B))
+    return value * value
+
+
+def squared_smallest(A: Any, B: Any) -> Any:
+    """sigma_min(M)^2 as Eq. (36) has it, the square of the smallest |Mx| over unit vectors x, a scalar."""
+    value = smallest_gain(concatenated(A, B))
     return value * value
 
 
@@ -146,7 +151,7 @@ LARGEST = Claim(CHAINS, "skipless.eq-35", label="Eq. (35)", name="largest singul
         \max}(\mathbf{B})^2\}+\max_{\mathbf{x},\mathbf{y}\ne0}\frac{2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\le
         s_{\max}^2+\rho""",
     assumptions=[Definition("maxima over x, y not both zero", by=_largest), NONZERO],
-    relation=AtMost(), uses=("skipless.eq-32-34",),
+    relation=AtMost(), uses=("skipless.eq-32-34",), all_sizes=True,
     note=r"""The maximum in the second term is the larger eigenvalue of $\begin{pmatrix}\sigma_{\max}(A)^2 & \rho\\ \rho
         & \sigma_{\max}(B)^2\end{pmatrix}$; that of $2\rho st/(s^2 + t^2)$ over numbers $s$ and $t$ is $\rho$, so
         the last link is an equality.
@@ -158,14 +163,14 @@ LARGEST = Claim(CHAINS, "skipless.eq-35", label="Eq. (35)", name="largest singul
 def upper_chain(A: Left, B: Right, x: Upper, y: Lower) -> Any:
     """sigma_max(M)^2, the maximum of the third term, s_max^2 + rho; shape (3, 1)."""
     q = blocks(A, B)
-    return column(squared_stretch(A, B, 0), _largest(A, B, q.rho), q.s_max * q.s_max + q.rho)
+    return column(squared_largest(A, B), _largest(A, B, q.rho), q.s_max * q.s_max + q.rho)
 
 
 @LARGEST.oracle
 def upper_chain_bounded(A: Left, B: Right, x: Upper, y: Lower) -> Any:
     """The quotient at x and y, sigma_max(M)^2, the maximum of the third term; shape (3, 1)."""
     q = blocks(A, B)
-    return column(quotient(A, B, x, y), squared_stretch(A, B, 0), _largest(A, B, q.rho))
+    return column(quotient(A, B, x, y), squared_largest(A, B), _largest(A, B, q.rho))
 
 
 LARGEST.mutant("rho dropped", "q.rho -> 0 * q.rho; q.s_max * q.s_max + q.rho -> q.s_max * q.s_max")
@@ -181,7 +186,7 @@ SMALLEST = Claim(CHAINS, "skipless.eq-36", label="Eq. (36)", name="smallest sing
         \min}(\mathbf{B})^2\}+\min_{\mathbf{x},\mathbf{y}\ne0}\frac{-2\rho\|\mathbf{x}\|\|\mathbf{y}\|}{\|\mathbf{x}\|^2+\|\mathbf{y}\|^2}\ge
         s_{\min}^2-\rho""",
     assumptions=[SECTION_A4_4.assumptions[2], Definition("minima over x, y not both zero", by=_smallest), NONZERO],
-    relation=AtMost(signed=True), uses=("skipless.eq-32-34",), expects="reading",
+    relation=AtMost(signed=True), uses=("skipless.eq-32-34",), expects="reading", all_sizes=True,
     reading=Reading("minimal singular values", r"""$\sigma_{\min}$ is the minimum of $\|M\mathbf{x}\|$ over unit
             vectors, as the first equality has it: 0 for more columns than rows. With the last of the $\min(\text{rows},
             \text{columns})$ singular values, which a finite $\kappa$ of wide Jacobians (Section 4.1) needs, the chain
@@ -196,14 +201,14 @@ SMALLEST = Claim(CHAINS, "skipless.eq-36", label="Eq. (36)", name="smallest sing
 def lower_chain_bounded(A: Left, B: Right, x: Upper, y: Lower) -> Any:
     """The quotient at x and y, sigma_min(M)^2, the minimum of the third term; shape (3, 1)."""
     q = blocks(A, B)
-    return column(quotient(A, B, x, y), squared_stretch(A, B, -1), _smallest(A, B, q.rho))
+    return column(quotient(A, B, x, y), squared_smallest(A, B), _smallest(A, B, q.rho))
 
 
 @SMALLEST.oracle
 def lower_chain(A: Left, B: Right, x: Upper, y: Lower) -> Any:
     """sigma_min(M)^2, the minimum of the third term, s_min^2 - rho; shape (3, 1)."""
     q = blocks(A, B)
-    return column(squared_stretch(A, B, -1), _smallest(A, B, q.rho), q.s_min * q.s_min - q.rho)
+    return column(squared_smallest(A, B), _smallest(A, B, q.rho), q.s_min * q.s_min - q.rho)
 
 
 SMALLEST.mutant("twice rho in the third term", "q.rho -> 2 * q.rho")
@@ -212,7 +217,7 @@ SMALLEST.mutant("twice rho in the third term", "q.rho -> 2 * q.rho")
 @SMALLEST.mutant("cross term dropped from the quotient")
 def _(A: Left, B: Right, x: Upper, y: Lower) -> Any:
     q = blocks(A, B)
-    return column(_changed_quotient(A, B, x, y, 4)[0, 0], squared_stretch(A, B, -1) - q.rho, _smallest(A, B, q.rho))
+    return column(_changed_quotient(A, B, x, y, 4)[0, 0], squared_smallest(A, B) - q.rho, _smallest(A, B, q.rho))
 
 
 SMALLEST.mutant("smallest of min(rows, columns) singular values",

@@ -20,6 +20,7 @@ from verify.arithmetics.norms.monomials import (
     is_nonnegative_monomial,
 )
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
+from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import world
 
 #: Multiples of assumptions that are subtracted in a row, and what is tried at most.
@@ -125,6 +126,22 @@ def _decreases(value: Any, symbol: Any, nonnegative: bool) -> bool:
         if not is_nonnegative(-c if is_positive(exponent) else c):
             return False
     return True
+
+
+def root_of_quotient(value: Any) -> Any:
+    """The root of a scalar; of a / b that of a over that of b where a is positive, or b is not negative by an assumption.
+
+    In both cases the one is defined where the other is: for b > 0, and a >= 0.
+    """
+    above, below = sympy.fraction(value)
+    if below.is_Add and not is_nonnegative(below):
+        if is_positive(above):
+            return sympy.sqrt(above) / sympy.sqrt(below)
+        for fact in world().facts:
+            if sympy.expand(fact - below) == 0:
+                world().used.add(f"{scalar_text(fact, world())} >= 0")
+                return sympy.sqrt(above) / sympy.sqrt(below)
+    return sympy.sqrt(value)
 
 
 def _substituted(left: Any, right: Any, fact: Any) -> Iterator[Polynomial]:

@@ -26,20 +26,28 @@ from verify.arithmetics.norms.world import Index, Node, world
 SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
 SHIFT = "largest shift of singular values"
 SMALLEST = "smallest singular value"
+#: min |A x| over unit vectors x: 0 for a matrix with more columns than rows.
+GAIN = "smallest gain"
 MEAN_EXPONENTIAL = "mean of exponentials"
 #: What a hypothesis says of matrices all of whose singular values are 1.
 FRAMES = ("has orthonormal columns", "has orthonormal rows")
 NORMS = (SPECTRAL, FROBENIUS, LARGEST)
 
 
-def core_of(node: Node) -> tuple[Any, Node]:
-    """|c| and A for a node c A, with A the first of A, -A, A^T, -A^T in the order of creation."""
+def _with_first_term_once(node: Node) -> tuple[Any, Node]:
+    """c and A for a node c A, where A is a sum whose first term has the coefficient 1, or no sum."""
     coefficient, core = single(node)
     if core.kind == "sum":
         first = core.data[0]
         ratios = [sympy.cancel(value / first) for value in core.data]
         if all(ratio.is_number for ratio in ratios):
-            coefficient, core = coefficient * first, sum_of(list(zip(ratios, core.parts, strict=True)), core.shape)
+            return coefficient * first, sum_of(list(zip(ratios, core.parts, strict=True)), core.shape)
+    return coefficient, core
+
+
+def core_of(node: Node) -> tuple[Any, Node]:
+    """|c| and A for a node c A, with A the first of A, -A, A^T, -A^T in the order of creation."""
+    coefficient, core = _with_first_term_once(node)
     if core.kind in ("identity", "zeros"):
         return abs(coefficient), core
     multiple, flipped = single(transposed(core))
@@ -116,6 +124,18 @@ def smallest(node: Node) -> Any:
         world().simplified.add("singular values of orthonormal columns")
         return multiple
     return multiple * world().atom(SMALLEST, (core,))
+
+
+def gain(node: Node) -> Any:
+    """min |A x| over unit vectors x for a node A: a multiple of a quantity, or a number or a norm where it is known."""
+    coefficient, core = _with_first_term_once(node)
+    if core.kind == "zeros":
+        return sympy.Integer(0)
+    if core.kind == "identity":
+        return abs(coefficient)
+    if core.shape[1] == 1:
+        return norm(FROBENIUS, node)
+    return abs(coefficient) * world().atom(GAIN, (core,))
 
 
 def _multiplies_out(node: Node) -> bool:

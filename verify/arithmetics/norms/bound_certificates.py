@@ -28,6 +28,7 @@ from verify.arithmetics.norms.recording import (
     size_of,
     text_of,
 )
+from verify.arithmetics.norms.two_block_instances import TwoBlocks
 from verify.arithmetics.norms.world import resumed
 from verify.kernel import bounds as kernel
 from verify.kernel import places, quantities
@@ -105,6 +106,8 @@ LARGEST_COMPARED = 80
 class _Replay(Instances):
     """One entry: its value as the checker sees it, and the steps that have led there."""
 
+    smallest_first = True  # whether smallest singular values are replaced before anything else
+
     def __init__(self, writer: Writer, entry: EntryBound, facts: list[int]) -> None:
         self.w, self.entry, self.facts = writer, entry, facts
         self.left, self.right = writer.scalar(entry.left), writer.scalar(entry.right)
@@ -129,19 +132,24 @@ class _Replay(Instances):
             return {**self.stated(), "comparison": ["boxes", tree]}
         if self.entry.cases:
             return {**self.stated(), "comparison": self._by_cases()}
+        if (written := TwoBlocks(self.w, self.entry, self._subtracted).written()) is not None:
+            return {**self.stated(), "steps": written[0], "comparison": written[1]}
         self.w.point_directions(self.entry.steps)
         for step in self.entry.steps:
             self._offer(step)
-        start = self.value, list(self.steps)
-        try:
-            comparison = self._finished()
-        except NotCertified:
-            if not self.kept & self.offers.keys():
-                raise
-            self.value, self.steps = start[0], list(start[1])
-            self.kept = set(self.outside)
-            comparison = self._finished()
-        return {**self.stated(), "steps": self.steps, "comparison": comparison}
+        start, steps, attempts = self.value, list(self.steps), [(self.kept, True)]
+        if self.kept & self.offers.keys():
+            attempts.append((set(self.outside), True))
+        if any(g[0] == SMALLEST for g in self.offers):
+            attempts.append((self.kept, False))
+        for last, (kept, self.smallest_first) in enumerate(attempts, 1 - len(attempts)):
+            self.value, self.steps, self.kept = start, list(steps), kept
+            try:
+                return {**self.stated(), "comparison": self._finished(), "steps": self.steps}
+            except NotCertified:
+                if last == 0:
+                    raise
+        raise AssertionError("no attempt")
 
     def _by_cases(self) -> list[Any]:
         """The reason for each of several numbers in the place of their largest on the right-hand side."""
@@ -157,6 +165,11 @@ class _Replay(Instances):
         index = None if self.entry.index is None else self.w.index(self.entry.index)
         found: dict[str, Any] = {"index": index, "left": self.left, "right": self.right, "steps": [], "comparison": []}
         return found | ({"turned": True} if self.entry.turned else {})
+
+    def _subtracted(self, gap: Any, known: list[Any]) -> list[list[Any]] | None:
+        """Few multiples of facts before many."""
+        tried = (_subtracted(gap, self.w, known, depth, [ATTEMPTS]) for depth in range(1, DEPTH))
+        return next((taken for taken in tried if taken is not None), None)
 
     def _offer(self, step: Any) -> None:
         value = self._said(step.quantity)
@@ -213,9 +226,8 @@ class _Replay(Instances):
         if self._leads_on(self._from_below([quantities.number(1)])):  # before what is beside it has no certain sign
             return True
         reached = [g for g in generators(self.value, set(self.outside)) if g not in self.kept]
-        reached.sort(
-            key=lambda g: g[0] != SMALLEST
-        )  # before what it is divided by, of which nothing may be written later
+        if self.smallest_first:  # before what it is divided by, of which nothing may be written later
+            reached.sort(key=lambda g: g[0] != SMALLEST)
         if not self.aims_at_sums and any(
             self._leads_on(self._stacks_of(g)) for g in reached if set(self._rules_for(g)) <= {"blocks"}
         ):
@@ -343,6 +355,7 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         yield from _cases(several, a, b, w, facts, depth)
     if size_of(a) + size_of(b) > LARGEST_COMPARED:
         return
+    yield from _at_ones(a, w)
     minus = quantities.number(-1)
     if a.terms and b.terms and all(quantities.is_nonnegative(side * minus) for side in (a, b)):  # to compare squares
         yield from (["turned", reason] for reason in _reasons(b * minus, a * minus, w, facts, depth))
@@ -368,6 +381,7 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     yield from _means(a, w)
     yield from lower_instances.reasons(a, b, w)
     yield from _reverse_triangles(b, w)
+    yield from _by_frobenius(a, b, w)
     yield from _skew_images(a, w)
     gaps: list[tuple[Any, Any]] = [(b - a, lambda why: why), (b * b - a * a, lambda why: ["squares", why])]
     with contextlib.suppress(Refused):
@@ -452,6 +466,15 @@ def _reverse_triangles(b: Any, w: Writer) -> Iterator[list[Any]]:
             for own in dict.fromkeys([kind, "2"]):
                 reason = ["instance", "triangle inequality", [own, whole, w.matrix(rest)], [], one, ["terms"]]
                 yield reason if own == kind else ["instance", "spectral at most Frobenius", [whole], [], one, reason]
+
+
+def _by_frobenius(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
+    """A spectral norm on the left of a matrix of which the right side has the Frobenius norm."""
+    there = {g[2] for g in generators(b) if g[:2] == ("norm", "F")}
+    for g in generators(a):
+        if g[:2] == ("norm", "2") and g[2] in there:
+            multiplier = w.of_scalar(beside(a, g))
+            yield ["instance", "spectral at most Frobenius", [w.matrix(any_of(g[2]))], [], multiplier, ["terms"]]
 
 
 def _skew_images(a: Any, w: Writer) -> Iterator[list[Any]]:

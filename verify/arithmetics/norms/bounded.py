@@ -205,6 +205,11 @@ def total_of(node: Node) -> Any:
             found += coefficient * norm(FROBENIUS, part.parts[0]) ** 2
         elif part.kind == "ones":
             found += coefficient * part.shape[0] * part.shape[1]
+        elif part.kind == "entrywise" and part.shape[1] == 1:
+            x, y = part.parts  # <x, y> of two columns
+            world().simplified.add("inner product")
+            squares = [norm(FROBENIUS, item) ** 2 for item in (nodes.sum_of([(1, x), (1, y)], x.shape), x, y)]
+            found += coefficient * (squares[0] - squares[1] - squares[2]) / 2
         elif part.shape == (1, 1) and part.kind == "absolute":
             found += coefficient * norm(FROBENIUS, part.parts[0])
         elif part.shape == (1, 1) and part.kind != "relu":

@@ -13,11 +13,13 @@ from verify.arithmetics.closed_forms import closed_form_of
 from verify.arithmetics.conditions import rely_on_whole
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
+from verify.arithmetics.norms.assumed import root_of_quotient
 from verify.arithmetics.norms.atoms import (
     FROBENIUS,
     LARGEST,
     SPECTRAL,
     entry,
+    gain,
     largest,
     largest_over,
     mean_exponential,
@@ -265,9 +267,14 @@ def singular_values(A: Any) -> Spectrum:
 
 
 @form
+def smallest_gain(A: Any) -> Any:
+    return gain(lifted(A).node)
+
+
+@form
 def sqrt(x: Any) -> Any:
     if is_scalar(x):
-        return sympy.sqrt(scalar(x))
+        return root_of_quotient(scalar(x))
     node = lifted(x).node
     if node.kind == "product" and len(node.parts) == 2 and node.parts[1].kind == "ones":
         inner = node.parts[0]

@@ -26,6 +26,7 @@ from verify.arithmetics.norms.row_lengths import row_lengths_in
 from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
 from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.text import scalar_text
+from verify.arithmetics.norms.two_blocks import derived_by_blocks
 from verify.arithmetics.norms.world import Index, Node, World, world
 from verify.arithmetics.tracing import traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -216,6 +217,8 @@ def _best(left: Any, right: Any, index: Index | None) -> EntryBound:
         if used is not None:
             world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used}
             return replace(found, proved=True)
+    if not found.proved and index is None and (between := derived_by_blocks(left, right)) is not None:
+        return EntryBound(left, right, None, *between, True)
     steps = None if found.proved or index is not None else subdivision.decided(left, right)
     return found if steps is None else EntryBound(left, right, None, left, steps, True)
 

@@ -10,7 +10,7 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.norms import chain_rule, nodes
-from verify.arithmetics.norms.atoms import MEAN_EXPONENTIAL, SHIFT, SMALLEST
+from verify.arithmetics.norms.atoms import GAIN, MEAN_EXPONENTIAL, SHIFT, SMALLEST
 from verify.arithmetics.norms.differentials import depends, differential
 from verify.arithmetics.norms.world import Index, Node, World, resumed
 from verify.vocabulary.errors import ArithmeticUnsupported
@@ -69,6 +69,7 @@ class Values:
             "largest entry": lambda A: np.abs(A).max(),
             "smallest eigenvalue": lambda A: np.linalg.eigvalsh(A)[0],
             SMALLEST: lambda A: np.linalg.svd(A, compute_uv=False)[-1],
+            GAIN: lambda A: np.linalg.svd(A, compute_uv=False)[-1] if A.shape[0] >= A.shape[1] else 0.0,
             "largest weight off the diagonal": lambda A: A[~np.eye(len(A), dtype=bool)].max(initial=0.0),
             "largest value": lambda A: A.max(initial=-np.inf),
             "total": lambda A: A.sum(),

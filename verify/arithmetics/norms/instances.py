@@ -17,6 +17,7 @@ from verify.arithmetics.norms.length_instances import of_lengths
 from verify.arithmetics.norms.recording import KINDS, Writer, family_of, generators, row_source, text_of
 from verify.arithmetics.norms.singular_polynomials import blocks_of_exponential, rotation_less_identity
 from verify.arithmetics.norms.softmax_instances import of_softmax
+from verify.arithmetics.norms.two_block_instances import of_blocks
 from verify.arithmetics.norms.world import Node, unused_index
 from verify.kernel import bound_rules, quantities, varying
 from verify.kernel import bounds as kernel
@@ -47,6 +48,7 @@ class Instances:
         rule, bound = step.rule, step.bound
         yield from of_softmax(self.w, step, self._reason)
         yield from of_lengths(self.w, self.value, g, step)
+        yield from of_blocks(self.w, step)
         atom = self.w.known.atoms.get(step.quantity)
         if rule == "definition of the largest":
             yield from self._below_a_largest(step)
@@ -120,7 +122,8 @@ class Instances:
         for one in plain.get(rule, ()):
             yield [one]
         if rule == "reverse triangle inequality":
-            for other in (w.known.atoms[symbol] for symbol in bound.free_symbols & w.known.atoms.keys()):
+            symbols = sorted(bound.free_symbols & w.known.atoms.keys(), key=sympy.default_sort_key)
+            for other in (w.known.atoms[symbol] for symbol in symbols):
                 if other.kind in NORMS and other.payload[0].shape == node.shape:
                     rest = w.node(nodes.minus(node, other.payload[0]))
                     yield [("triangle inequality", [kind, w.node(other.payload[0]), rest])]

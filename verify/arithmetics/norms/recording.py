@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, MEAN_EXPONENTIAL, SHIFT, SMALLEST, SPECTRAL
+from verify.arithmetics.norms.atoms import FROBENIUS, GAIN, LARGEST, MEAN_EXPONENTIAL, SHIFT, SMALLEST, SPECTRAL
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.kernel import bound_rules, places, quantities
 from verify.kernel import bounds as kernel
@@ -144,7 +144,7 @@ class Writer:
         if atom.kind == "total" and symbol.is_nonnegative:
             inner = first.parts[0] if first.kind == "absolute" else first
             return self.add("norm", "1", self.node(inner))
-        if atom.kind in ("spectral radius", SMALLEST, "largest value"):
+        if atom.kind in ("spectral radius", SMALLEST, GAIN, "largest value"):
             return self.add(atom.kind, self.node(first))
         if atom.kind == EIGENVALUE and (factor := nodes.gram_factor(first)) is not None:
             return self.add(atom.kind, self.node(factor))
@@ -273,7 +273,7 @@ class Writer:
             return self.add(kind, data[0])
         if kind == "norm":
             return self.add(kind, data[0], self.matrix(any_of(data[1])))
-        if kind in (SMALLEST, "largest value"):
+        if kind in (SMALLEST, GAIN, "largest value"):
             return self.add(kind, self.matrix(any_of(data[0])))
         if kind == "max":
             return self.add(kind, *sorted(map(self.of_scalar, data[0])))

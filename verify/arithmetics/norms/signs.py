@@ -42,8 +42,8 @@ def sign_of(value: Any) -> int | None:
         signs = [sign_of(factor) for factor in value.args]
         return None if None in signs else int(sympy.prod(signs))
     if value.is_Pow:
-        if sign_of(value.base) == 1 or value.exp.is_even:
-            return 1
+        if sign_of(value.base) == 1 or value.exp.is_even or (value.exp.is_Rational and value.exp.q % 2 == 0):
+            return 1  # a root is at least 0 where it is defined
         return -1 if value.exp.is_odd and sign_of(value.base) == -1 else None
     if value.is_Add:
         return _sign_of_sum(value)

@@ -140,6 +140,9 @@ rule(
 rule("projection", says="||I - a a^T / ||a||^2||_2 <= 1", rests_on=("projection",))
 rule("largest of all entries", says="||A||_F <= sqrt(m n) max|A|", rests_on=("largest-entry",))
 rule("unit direction", says="a direction along which a derivative is taken has Frobenius norm at most 1")
+rule(
+    "inner product", says="<x, y> = (||x + y||^2 - ||x||^2 - ||y||^2) / 2 for two columns", rests_on=("inner-product",)
+)
 rule("common factor", says="[A C; B C] = [A; B] C", rests_on=("common-factor",))
 rule("unit rows", says="a matrix with n unit rows has ||.||_F = sqrt(n)", rests_on=("rows",))
 rule("assumption", says="a norm is at most a number, by assumption")
@@ -183,6 +186,7 @@ STEPS = {
     "orthonormal frame": "c (W^T W - I) = 0 for c != 0 says that W, and its blocks, have spectral norm at most 1",
     "multiple of the identity": "c A B + d I = 0 says A B = -d/c I where c or d is not 0; c A^2 = 0 says A^2 = 0 where c is not 0",
     "root of squares": "a root of a sum of squares is at least each of them, where none is taken off",
+    "root of a quotient": "the root of a / b is that of a over that of b for a > 0, or where an assumption says b >= 0",
     "case of the largest": "what holds of each of several numbers holds of their largest",
     "entries in pairs": "entry by entry, in one order and of one shape, or each beside a single number",
     "numbers of symbols": "a formula does not decide on a symbol, and a slice lies within its axis",
