@@ -106,7 +106,12 @@ def test_errors_are_even_and_of_their_own_generator() -> None:
     for endless in (-math.inf, math.inf, math.nan):  # logits of masked keys have no error, and leave others theirs
         found = RandomRounding(GRAIN, 5).error(of(2.0, endless, 0.5))
         assert torch.allclose(found, of(2.0, 0.0, 0.5) * noise * GRAIN, rtol=1e-12, atol=0)
+    single = RandomRounding(GRAIN, 5).error(of(2.0, -math.inf, 0.5).float())
+    assert single.dtype == torch.float32 and torch.allclose(
+        single.double(), of(2.0, 0.0, 0.5) * noise * GRAIN, rtol=1e-6
+    )
     assert RandomRounding(GRAIN, 5).error(torch.zeros(0, 3)).shape == (0, 3)
+    assert not RandomRounding(GRAIN, 5).wide_sums
 
 
 def test_what_moves_numbers_about_or_gives_none_is_exact() -> None:
@@ -168,6 +173,8 @@ def test_a_result_that_is_zero_is_smooth_where_it_moves_with_its_argument() -> N
         (lambda at: at.abs() ** 0.125, False),
     ):  # fmt: skip
         assert truth(lambda given, function=function: {"a": function(given["x"])}, x=of(0.0)).smooth == smooth
+    quarter = truth(lambda given: {"a": 1 + (given["x"] > 0) / 4}, x=of(0.0))
+    assert not quarter.smooth, "a jump is measured from the result, which is not zero"
     # each of the results has to, and a mask is no argument to be moved
     both = {"x": of(0.0), "M": torch.tensor([True])}
     assert not truth(lambda given: {"a": given["x"], "b": torch.sign(given["x"]) * given["M"]}, **both).smooth
@@ -250,6 +257,36 @@ def test_the_spread_in_half_precision_is_the_largest_of_some_runs_and_found_once
     assert truth(lost, x=of(1.0))._spread_in_half("a", HALF) == math.inf
 
 
+#: Numbers of both signs, of which a sum is small: an error of the sum of their sizes is far larger than what their own come to.
+BOTH_SIGNS = 1.375 * of(*([1.0, -1.0] * 2048))
+
+
+def test_sums_are_wide_in_half_precision_alone() -> None:
+    found = truth(lambda given: {"a": given["x"].sum()[None]}, x=BOTH_SIGNS)
+    assert found._spread_in_half("a", HALF) < 400 * 1.375 * HALF
+    for dtype, eps, jumps in (("bfloat16", HALF, False), ("float32", torch.finfo(torch.float32).eps, True)):
+
+        def step(given: Any, eps: float = eps) -> dict[str, torch.Tensor]:
+            return {"d": 1 + (given["x"].sum()[None] > 1000 * 1.375 * eps).double()}
+
+        flat = truth(lambda given: {"d": torch.ones(1, dtype=torch.float64)}, x=BOTH_SIGNS)
+        assert flat.jumps(step, dtype, "d") == jumps
+
+
+def test_errors_are_the_same_whatever_was_drawn_before() -> None:
+    def step(given: Any) -> dict[str, torch.Tensor]:
+        seen.append(float(given["x"]))
+        return {"d": given["x"] * 1.5}
+
+    found: list[tuple[Any, ...]] = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        seen: list[float] = []
+        once = truth(step, x=of(1.0))
+        found.append((once._spread_in_half("d", HALF), once.jumps(step, "float32", "d"), tuple(seen)))
+    assert found[0] == found[1]
+
+
 def in_half(spread: float, value: float) -> Reference:
     results = {"a": of(value), "b": of(1.0)}
     return Reference(results, {}, lambda arguments: results, _in_half={HALF: {"a": spread, "b": 0.0}})
@@ -260,9 +297,28 @@ def test_a_unit_in_half_precision_is_a_spread_and_one_rounding() -> None:
     most = BLURRED_IN_HALF * 4.0 - 4 * HALF
     assert in_half(most, 4.0).unit("a", HALF) == BLURRED_IN_HALF * 4.0 + UNDERFLOW[HALF]
     assert in_half(most + 2.0**-20, 4.0).unit("a", HALF) == math.inf
+    single = torch.finfo(torch.float16).eps
+    found = in_half(0.0, 4.0)
+    found._in_half[single] = {"a": 0.25}
+    assert found.unit("a", single) == 0.25 + 4 * single + UNDERFLOW[single] > 0.25 + 4 * single
     zero = in_half(0.0, 0.0)
+    zero.results["b"] = of(3.0)
     zero.rounded = Rounded({"a": 0.0, "b": 0.0})
-    assert zero.unit("a", HALF) == SPREADS * HALF * 1.0 + UNDERFLOW[HALF]
+    assert zero.unit("a", HALF) == SPREADS * HALF * 3.0 + UNDERFLOW[HALF]
+
+
+def test_steep_exponentials_make_units_larger() -> None:
+    results = {"a": of(0.0), "b": of(3.0)}
+    found = Reference(results, {}, lambda arguments: results)
+    found.rounded = Rounded({"a": 0.0, "b": 2.0}, apart=2047.0)
+    assert found.unit("a", EPS) == 2048.0 * SPREADS * EPS * 3.0 + UNDERFLOW[EPS]
+    assert found.unit("b", EPS) == 2048.0 * SPREADS * EPS * 5.0 + UNDERFLOW[EPS]
+    assert [found.roundings(name, EPS, 0.0) for name in "ab"] == [0.0, 0.0] and found.roundings(
+        "a", EPS, 1.0
+    ) == math.inf
+    assert found.roundings("b", EPS, 24 * EPS) == 2.0 and found.roundings("b", HALF, 6 * HALF) == 2.0
+    single = torch.finfo(torch.float32).eps  # no half precision
+    assert found.roundings("b", single, 24 * single) == 2.0
 
 
 def test_a_derivative_may_be_what_moves_the_value_by_a_rounding() -> None:
@@ -273,6 +329,16 @@ def test_a_derivative_may_be_what_moves_the_value_by_a_rounding() -> None:
     assert found.unit(f"{DERIVATIVE}x", EPS) == own + SPREADS * EPS * 8.0 / 4.0
     assert found.unit(f"{DERIVATIVE}y", EPS) == 16 * SPREADS * EPS + UNDERFLOW[EPS] + SPREADS * EPS * 8.0
     assert found.unit(VALUE, EPS) == 0.5 * SPREADS * EPS + UNDERFLOW[EPS]
+    # what is named as an argument is no derivative by it, and without a value nothing is moved
+    same = Reference({VALUE: of(8.0), "x": of(1.0)}, {"x": of(1.0)}, lambda arguments: {})
+    same.rounded = Rounded({VALUE: 0.0, "x": 0.0})
+    assert same.unit("x", EPS) == own
+    alone = Reference({f"{DERIVATIVE}x": of(1.0)}, {"x": of(1.0)}, lambda arguments: {})
+    alone.rounded = Rounded({f"{DERIVATIVE}x": 0.0})
+    assert alone.unit(f"{DERIVATIVE}x", EPS) == own
+    alone._in_half[HALF] = {f"{DERIVATIVE}x": 0.0}
+    alone.results[VALUE] = of(8.0)
+    assert alone.unit(f"{DERIVATIVE}x", HALF) == HALF + UNDERFLOW[HALF]
     unknown = Reference({f"{DERIVATIVE}z": of(1.0)}, {}, lambda arguments: {})
     unknown.rounded = Rounded({f"{DERIVATIVE}z": 0.0})
     assert unknown.unit(f"{DERIVATIVE}z", EPS) == own
