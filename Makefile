@@ -1,7 +1,7 @@
 # make report   the environment and the theorem report, report/index.html
 # make test     the environment with the libraries whose layers are tested, then style, types and every test
-#               (a check that has evidence about the code as it is passes by it; PYTEST_ARGS=--again runs all)
-# make audit    every check with evidence again, and what differs from the evidence: for the night
+#               (a check or test that has evidence about the code as it is passes by it; PYTEST_ARGS=--again runs all)
+# make audit    every check and test with evidence again, and what differs from the evidence: for the night
 # make elsewhere  checks and tests with the kernels that other processors have, and with two threads; SAMPLE_ONLY=1: a few of them
 # make docs     these pages as a web site, report/docs/index.html, linked with the report where there is one
 # make docs-numbers  rewrite the numbers and lists in README and docs that follow from the claims
@@ -39,12 +39,14 @@ docs: $(VENV)/ready
 docs-numbers: $(VENV)/ready
 	$(BIN)/python -m tests.numbers
 
-test: $(VENV)/libraries lint
+test: $(VENV)/libraries
 	@$(BIN)/python -m tests.absent
+	$(MAKE) lint
 	$(BIN)/python -m pytest -n $(WORKERS) --long-tests=list $(PYTEST_ARGS)
 
-audit: $(VENV)/ready
+audit: $(VENV)/libraries
 	$(BIN)/verify audit --jobs $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m kept --again
 
 #: Kernels that torch, MKL and OpenBLAS choose on other processors, and sums in another order; each in an environment of its own.
 PLAIN := ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Prescott

@@ -5,4 +5,4 @@ import os
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-pytest_plugins = ["tests.durations"]
+pytest_plugins = ["tests.kept", "tests.durations"]

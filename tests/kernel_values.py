@@ -66,6 +66,12 @@ class Values:
             return float(np.abs(A).max() if data[0] == "max" else np.linalg.norm(A, KINDS[data[0]]))
         if kind in ("sum", "exp"):
             return float(np.exp(self.number(data[0], at)) if kind == "exp" else self.number(data[0], at))
+        if kind == "largest shift of singular values":
+            one, other = (np.linalg.svd(self.array(A, at), compute_uv=False) for A in data)
+            return float(np.abs(one - other).max())
+        if kind == "mean of exponentials":
+            x = self.number(data[0], at)
+            return float(np.expm1(x) / x) if x else 1.0
         if kind == "abs":
             return abs(self._generator(data[0], at))
         if kind == "max":

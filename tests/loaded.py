@@ -26,6 +26,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.opened import add_opened, watching
+
 ROOT = Path(__file__).resolve().parents[1]
 #: What the commands import sooner or later.
 MODULES = (
@@ -88,6 +90,8 @@ def run(
         given = {**(os.environ if environment is None else environment)}
         status = _LOADED[0].run(module, [*map(str, paths), *arguments], cwd, given, timeout)
         out, err = (path.read_text(encoding="utf-8", errors="replace") for path in paths)
+        with contextlib.suppress(FileNotFoundError):  # of a fork that was killed
+            add_opened(Path(folder, "opened").read_text(encoding="utf-8").splitlines())
     return subprocess.CompletedProcess([module, *arguments], status, out, err)
 
 
@@ -143,12 +147,13 @@ def _load() -> None:
 def _become(installed: list[str], module: str, arguments: list[str], cwd: str, environment: dict[str, str]) -> None:
     """In the fork: the command, from here to its end."""
     status = 1
+    opened = set[str]()
+    out, err, *arguments = arguments
     try:
-        out, err, *arguments = arguments
         for descriptor, path in ((0, os.devnull), (1, out), (2, err)):
-            opened = os.open(path, os.O_RDWR | os.O_CREAT)
-            os.dup2(opened, descriptor)
-            os.close(opened)
+            file = os.open(path, os.O_RDWR | os.O_CREAT)
+            os.dup2(file, descriptor)
+            os.close(file)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.chdir(cwd)
         os.environ.clear()
@@ -159,7 +164,8 @@ def _become(installed: list[str], module: str, arguments: list[str], cwd: str, e
         importlib.import_module("xdist.workermanage")._sys_path = list(sys.path)  # which it keeps for its workers
         importlib.invalidate_caches()
         sys.argv = [module, *arguments]
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        with watching(opened):
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -167,6 +173,7 @@ def _become(installed: list[str], module: str, arguments: list[str], cwd: str, e
         traceback.print_exc()
     finally:
         atexit._run_exitfuncs()
+        Path(out).with_name("opened").write_text("\n".join(opened), encoding="utf-8", errors="replace")
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)

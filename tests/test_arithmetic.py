@@ -48,6 +48,8 @@ from verify.arithmetics import (
 from verify.matrix import absolute, cos, exp, eye, maximum, ones, rational, relu, sin, softmax, sqrt, step, total
 from verify.vocabulary import ArithmeticUnsupported
 
+pytestmark = pytest.mark.kept
+
 small = st.integers(-4, 4)
 nonzero = small.filter(bool)
 

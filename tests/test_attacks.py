@@ -29,6 +29,8 @@ from verify.inputs.witnesses import Given
 from verify.matrix import absolute, exp, frobenius_norm, log, sqrt, total
 from verify.vocabulary import ArithmeticUnsupported, Assumption, AtMost, Claim, Equal, Real, Shape, Size
 
+pytestmark = pytest.mark.kept
+
 QUICK = settings_for("quick")
 #: A search of two draws, of four seeds each.
 BRIEF = Settings(replace(EFFORTS["quick"], examples=1, batch=4, ascent=0))
@@ -269,8 +271,8 @@ def test_candidates_of_which_balls_find_no_ratio_do_not_crowd_out_others(least: 
 def test_the_largest_usable_scores_come_first() -> None:
     score = torch.tensor([1.0, 5.0, 3.0, 4.0, 2.0])
     usable = torch.tensor([True, False, True, True, True])
-    assert _largest(score, usable) == [3, 2, 4] and _largest(score, usable, 1) == [3]
-    assert _largest(score, torch.tensor([False, True, False, False, False])) == [1]
+    assert _largest(score, usable, 3) == [3, 2, 4] and _largest(score, usable, 1) == [3]
+    assert _largest(score, torch.tensor([False, True, False, False, False]), 3) == [1]
 
 
 def test_a_comparison_is_certain_undecided_or_neither() -> None:

@@ -25,6 +25,8 @@ from verify.arithmetics import midpoints, to_balls
 from verify.oracles import hessian as hessian_oracle
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept("benchmarks")
+
 Kind = dict[str, Any]
 
 

@@ -14,6 +14,8 @@ from tests.test_cli import verify
 from verify.checks.record import Record
 from verify.evidence.audit import differences
 
+pytestmark = pytest.mark.kept
+
 KEPT = Record(
     "a.b", "attacked float64", "float64", "upheld", "0", examples=9, tightest_ratio=0.5, effort="ci",
     mutants={"one": {"residual": 1e9, "killed": True}},

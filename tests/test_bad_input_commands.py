@@ -18,6 +18,8 @@ from verify.cli import main
 from verify.report.baseline import read_baseline
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

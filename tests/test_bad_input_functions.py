@@ -10,6 +10,8 @@ import torch
 
 from tests.bad_input.functions import ACCEPTED, CALLS, CHANGES, FUNCTIONS, matrices
 
+pytestmark = pytest.mark.kept
+
 #: The dtypes of `attention`, in its messages.
 WIDER = "of float64, float32, bfloat16 or float16"
 

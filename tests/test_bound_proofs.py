@@ -54,6 +54,8 @@ from verify.report.proof_texts import headline, proof_text
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, Size, load
 from verify.vocabulary.hypotheses import Hypothesis, skew
 
+pytestmark = pytest.mark.kept("docs/bounds.md")
+
 Left = Annotated[Any, Shape("m", "n")]
 Right = Annotated[Any, Shape("n", "m")]
 Square = Annotated[Any, Shape("n", "n")]
@@ -495,6 +497,17 @@ def test_no_refuted_bound_is_marked_as_proved_and_no_hypothesis_rests_on_its_own
         assert all(REGISTRY[fact].expects == "holds" for fact in by), claim_id
 
 
+def test_a_derivation_with_a_certificate_is_evaluated_at_fewer_inputs_but_at_effort_deep() -> None:
+    claim = load()["osa.thm-a.1-eq-10"]
+
+    def inputs(effort: str) -> int:
+        record = proved_bound(claim, Settings(EFFORTS[effort]))
+        assert record.outcome == UPHELD, record.message
+        return record.details["spots"] - record.details["spots at the tightest inputs"]  # type: ignore[no-any-return]
+
+    assert (inputs("ci"), inputs("deep")) == (bound_proofs.WITH_CERTIFICATE, bound_proofs.SPOTS)
+
+
 def test_wrong_variants_are_derived_at_effort_deep_alone() -> None:
     claim = product_bound()
     claim.mutant("larger", lambda value: value * 2)
@@ -621,7 +634,10 @@ def test_where_only_rounding_is_left_of_the_quantities_nothing_is_compared(monke
         ("dynamics.sec-5.2-mitigate", 2),  # a state of zeros, of which no unit vector can be made
     ],
 )
-def test_inputs_that_floats_or_balls_cannot_tell_decide_nothing_about_a_derivation(claim_id: str, seed: int) -> None:
+def test_inputs_that_floats_or_balls_cannot_tell_decide_nothing_about_a_derivation(
+    claim_id: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bound_proofs, "WITH_CERTIFICATE", bound_proofs.SPOTS)  # these inputs are among the later ones
     record = proved_bound(load()[claim_id], Settings(EFFORTS["quick"], seed=seed))
     assert record.outcome == UPHELD and record.satisfied == record.examples >= 12, record.message
 

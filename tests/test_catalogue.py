@@ -12,6 +12,8 @@ from verify.report.citations import section, section_link
 from verify.report.weights import stated
 from verify.vocabulary import Claim, load
 
+pytestmark = pytest.mark.kept
+
 REGISTRY = load()
 CATALOGUE = Path(__file__).resolve().parents[2] / "shared" / "claims"
 #: Where claims stand on the web pages of their papers: sections, subsections of appendices, parts without a number.

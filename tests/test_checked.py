@@ -14,6 +14,8 @@ from theorems.hessian.part_3_structure.outer_product import outer_product_hessia
 from verify.arithmetics import to_balls, to_rationals
 from verify.vocabulary import InputError, replaced
 
+pytestmark = pytest.mark.kept
+
 L, D_V, D_K = 3, 2, 4
 
 

@@ -36,6 +36,7 @@ def verify_anew(folder: Path, *arguments: str, **environment: str) -> subprocess
     return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.kept
 def test_run_then_list_show_and_report(folder: Path) -> None:
     assert "open" in verify(folder, "list").stdout
     ran = verify(folder, "run", "--effort", "quick", "--jobs", "1")
@@ -57,6 +58,7 @@ def test_run_then_list_show_and_report(folder: Path) -> None:
     }
 
 
+@pytest.mark.kept
 def test_claims_in_the_init_of_a_package_or_in_one_module_are_reported(tmp_path: Path) -> None:
     write_claim(tmp_path / "demo_claims", "sound")
     text = (tmp_path / "demo_claims/sound.py").read_text()
@@ -71,6 +73,7 @@ def test_claims_in_the_init_of_a_package_or_in_one_module_are_reported(tmp_path:
     assert "The whole of it (1)" in page
 
 
+@pytest.mark.kept
 def test_a_false_claim_gives_exit_status_one_everywhere(folder: Path) -> None:
     write_claim(folder / "demo_claims", "false", formula="B.T @ A.T + 1")
     ran = verify(folder, "run", "--effort", "quick", "--jobs", "1")
@@ -92,6 +95,7 @@ def test_a_false_claim_gives_exit_status_one_everywhere(folder: Path) -> None:
     assert verify(folder, "report").returncode == 1
 
 
+@pytest.mark.kept
 def test_a_claim_runs_with_what_its_verdict_rests_on(folder: Path) -> None:
     write_claim(folder / "demo_claims", "step")
     source = folder / "demo_claims/sound.py"
@@ -101,6 +105,7 @@ def test_a_claim_runs_with_what_its_verdict_rests_on(folder: Path) -> None:
     assert "with 1 claim on which the verdicts of those chosen rest" in ran.stderr and "[8/8]" in ran.stderr
 
 
+@pytest.mark.kept
 def test_an_unfinished_proof_is_not_called_a_violation(folder: Path) -> None:
     source = folder / "demo_claims/sound.py"
     text = source.read_text().replace("exact=True", "all_sizes=True")
@@ -111,6 +116,7 @@ def test_an_unfinished_proof_is_not_called_a_violation(folder: Path) -> None:
     assert "violated" not in shown
 
 
+@pytest.mark.kept
 def test_a_partial_report_says_so(folder: Path) -> None:
     write_claim(folder / "demo_claims", "other")
     verify(folder, "run", "demo.sound", "--effort", "quick", "--jobs", "1")
@@ -119,6 +125,7 @@ def test_a_partial_report_says_so(folder: Path) -> None:
     assert not json.loads((folder / "report/report.json").read_text())["complete"]
 
 
+@pytest.mark.kept
 def test_a_changed_verdict_fails_against_a_baseline(folder: Path) -> None:
     verify(folder, "run", "--effort", "quick", "--jobs", "1")
     assert verify(folder, "report", "--no-site").returncode == 0
@@ -134,6 +141,7 @@ def test_a_changed_verdict_fails_against_a_baseline(folder: Path) -> None:
     assert "open -> holds" in (folder / "report/summary.md").read_text()
 
 
+@pytest.mark.kept
 def test_without_its_libraries_the_site_names_the_extra_and_nothing_is_written(folder: Path) -> None:
     (folder / "sitecustomize.py").write_text("import verify.site\nverify.site.LIBRARIES = ('no_such_library',)\n")
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
@@ -142,6 +150,7 @@ def test_without_its_libraries_the_site_names_the_extra_and_nothing_is_written(f
     assert not (folder / "report").exists()
 
 
+@pytest.mark.kept
 def test_changed_formulas_make_evidence_stale_and_comments_do_not(folder: Path) -> None:
     verify(folder, "run", "--effort", "quick", "--jobs", "1")
     module = folder / "demo_claims/sound.py"
@@ -151,6 +160,7 @@ def test_changed_formulas_make_evidence_stale_and_comments_do_not(folder: Path) 
     assert "open" in verify(folder, "list").stdout
 
 
+@pytest.mark.kept
 def test_only_what_is_missing_runs(folder: Path) -> None:
     assert "have evidence" not in verify(folder, "run", "--effort", "quick", "--jobs", "1").stderr
     again = verify(folder, "run", "--effort", "quick", "--jobs", "1")
@@ -166,6 +176,7 @@ def test_only_what_is_missing_runs(folder: Path) -> None:
     assert "8 of 8" in verify(folder, "run", "--effort", "quick", "--jobs", "1").stderr
 
 
+@pytest.mark.kept
 def test_a_soak_names_what_fails_at_any_seed(folder: Path) -> None:
     shaky = "B.T @ A.T * (1 + int(__import__('os').environ.get('SHIFT', '0')))"
     write_claim(folder / "demo_claims", "shaky", formula=shaky)
@@ -178,12 +189,14 @@ def test_a_soak_names_what_fails_at_any_seed(folder: Path) -> None:
     assert "demo.sound" not in again.stdout
 
 
+@pytest.mark.kept
 @pytest.mark.parametrize("seeds", ["3:1", "-1:2", "one", "1:", "1:2:3", "1.5"])
 def test_bad_seeds_are_named(folder: Path, seeds: str) -> None:
     result = verify(folder, "soak", f"--seeds={seeds}")
     assert result.returncode == 2 and "--seeds: expected a seed, or two as FIRST:LAST" in result.stderr
 
 
+@pytest.mark.kept
 def test_what_failed_runs_again_and_fails_again(folder: Path) -> None:
     write_claim(folder / "demo_claims", "false", formula="B.T @ A.T + 1")
     for _ in range(2):
@@ -191,6 +204,7 @@ def test_what_failed_runs_again_and_fails_again(folder: Path) -> None:
         assert ran.returncode == 1 and "rounding units" in ran.stdout
 
 
+@pytest.mark.kept
 def test_a_violation_at_one_seed_stands_at_the_next(folder: Path) -> None:
     write_claim(folder / "demo_claims", "false", formula="B.T @ A.T + 1")
     assert verify(folder, "run", "demo.false", "--effort", "quick", "--seed", "3", "--jobs", "1").returncode == 1
@@ -201,6 +215,7 @@ def test_a_violation_at_one_seed_stands_at_the_next(folder: Path) -> None:
     assert "violated" in verify(folder, "show", "demo.false").stdout
 
 
+@pytest.mark.kept
 def test_list_and_show_mention_rejected_lines(folder: Path) -> None:
     verify(folder, "run", "--effort", "quick", "--jobs", "1")
     (folder / ".verify/evidence/foreign.jsonl").write_text("[1]\n")
@@ -219,6 +234,7 @@ def test_a_killed_worker_is_named_and_the_rest_goes_on(folder: Path) -> None:
     assert "4 holds, 1 open" in ran.stdout or "1 open, 4 holds" in ran.stdout
 
 
+@pytest.mark.kept
 def test_an_unusable_folder_of_evidence_is_one_line(folder: Path) -> None:
     (folder / "file").write_text("")
     for jobs in ("1", "2"):
@@ -286,6 +302,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
         (["report", "--jobs", "0"], "--jobs: expected at least 1"),
     ],
 )
+@pytest.mark.kept
 def test_bad_usage_names_the_argument_and_writes_nothing(folder: Path, arguments: list[str], message: str) -> None:
     result = verify(folder, *arguments)
     assert result.returncode == 2 and message in result.stderr

@@ -20,6 +20,8 @@ from verify.report.unicode import readable, readable_words
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
 
+pytestmark = pytest.mark.kept
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -10,6 +10,8 @@ from verify.matrix import absolute, ones
 from verify.vocabulary import Assumption, AtMost, Claim, Paper, Real, RegistryError, Setting
 from verify.vocabulary.registry import Registry
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 Number = Annotated[Any, Real(-2.0, 2.0)]
 POSITIVE = Assumption("c >= 0", nonnegative=lambda c: c)

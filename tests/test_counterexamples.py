@@ -16,6 +16,8 @@ from verify.checks.record import CERTIFIED, UNCERTIFIED, Record
 from verify.matrix import exp, total
 from verify.vocabulary import Assumption, AtMost, Claim, Equal
 
+pytestmark = pytest.mark.kept
+
 
 def claim(name: str, formula: Any, oracle: Any, relation: Any = None, mutants: Any = None, **options: Any) -> Claim:
     """A claim about one row t that is expected to be refuted."""

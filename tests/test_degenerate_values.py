@@ -31,6 +31,8 @@ from verify.oracles.statistics import LawTest, kolmogorov_smirnov, moment_test, 
 from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, HasStructure, PowerRate, QuadraticRate, Shape, TendsTo
 from verify.vocabulary.shapes import Real
 
+pytestmark = pytest.mark.kept
+
 QUICK = settings_for("quick")
 #: A search of few draws and no ascent.
 BRIEF = Settings(replace(EFFORTS["quick"], examples=2, batch=8, ascent=0))

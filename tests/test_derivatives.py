@@ -37,6 +37,8 @@ from verify.matrix import (
 from verify.oracles import hessian, jacobian, jacobians
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept
+
 LAYOUTS = pytest.mark.parametrize("layout", [ROW, COLUMN], ids=lambda layout: layout.name)
 
 

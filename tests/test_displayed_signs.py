@@ -10,6 +10,8 @@ from verify.report.displayed_signs import asserted_signs, difference, problem_of
 from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, HasStructure, OrderOfGrowth, Paper, TendsTo, load
 from verify.vocabulary.relations import PowerRate
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 LIMIT = TendsTo(scales=(1, 2, 4, 8, 16), rate=PowerRate(1.0))
 ORDER = OrderOfGrowth(along=("N",))

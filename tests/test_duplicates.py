@@ -11,6 +11,8 @@ from verify.checks.settings import settings_for
 from verify.matrix import eye, frobenius_norm, ones, spectral_norm, trace
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Paper, Real, Shape, load
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 QUICK = settings_for("quick", 0)
 Square = Annotated[Any, Shape("n", "n")]

@@ -12,6 +12,8 @@ from verify.matrix import frobenius_norm, hadamard, ones, row_sums, softmax, spe
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Paper, Shape, load
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 QUICK = settings_for("quick", 0)
 Square = Annotated[Any, Shape("n", "n")]

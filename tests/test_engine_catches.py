@@ -13,6 +13,8 @@ from verify.evidence.runner import judge, run_check
 from verify.evidence.verdicts import disagreements, judge_all
 from verify.vocabulary import Claim, Registry, RegistryError
 
+pytestmark = pytest.mark.kept
+
 SETTINGS = settings_for("quick")
 
 

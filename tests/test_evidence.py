@@ -13,6 +13,8 @@ from verify.checks.record import CERTIFIED, ERROR, SCHEMA, UNCERTIFIED, UPHELD, 
 from verify.evidence.store import EvidenceWriter, current, in_force, read
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept
+
 
 def record(claim: str = "toy.a", check: str = "enclosed", **values: object) -> Record:
     given = {"outcome": UPHELD, **values}

@@ -26,6 +26,8 @@ from verify.oracles import Normal, expectation
 from verify.vocabulary import ArithmeticUnsupported, Claim, Equal, InputError, RegistryError, Shape, Size
 from verify.vocabulary.hypotheses import normal_entries
 
+pytestmark = pytest.mark.kept
+
 n, d = (sympy.Symbol(name, positive=True, integer=True) for name in "nd")
 
 

@@ -20,6 +20,8 @@ from verify.oracles import Normal, expectation
 from verify.vocabulary import Assumption, Claim, Equal, Real, RegistryError, Shape
 from verify.vocabulary.hypotheses import normal_entries, symmetric, unit_rows
 
+pytestmark = pytest.mark.kept
+
 Square = Annotated[Any, Shape("n", "n")]
 Wide = Annotated[Any, Shape("m", "n")]
 Column = Annotated[Any, Shape("n", "1")]

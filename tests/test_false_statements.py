@@ -22,6 +22,8 @@ from tests.fuzzing.written import parsed, written
 from theorems.norms import products
 from verify.vocabulary import Real, Shape, load
 
+pytestmark = pytest.mark.kept
+
 #: How many statements of each source are tried here, of seed 0; `make fuzz` tries thousands.
 SAMPLE = {"identity": 40, "bound": 14, "law": 50, "inequality": 30, "formula": 12}
 

@@ -15,6 +15,8 @@ from theorems.osa.part_2_4_cost.push_through import attention_pushed_through
 from verify.arithmetics import midpoints, to_balls
 from verify.vocabulary import InputError, NotFiniteError
 
+pytestmark = pytest.mark.kept
+
 EPS = {torch.float32: 2.0**-23, torch.float64: 2.0**-52}
 
 

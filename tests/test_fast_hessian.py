@@ -22,6 +22,8 @@ from verify.arithmetics import midpoints, to_balls
 from verify.inputs.generators import applicable_domains, systematic
 from verify.vocabulary import InputError, NotFiniteError
 
+pytestmark = pytest.mark.kept
+
 NAMES = ("X", "W_Q", "W_K", "W_V", "Y")
 
 

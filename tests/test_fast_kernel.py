@@ -19,6 +19,8 @@ from verify.arithmetics import midpoints, radius, to_balls
 from verify.inputs.generators import applicable_domains, systematic
 from verify.vocabulary import InputError, NotFiniteError
 
+pytestmark = pytest.mark.kept
+
 
 def network(N: int, d_s: int, d: int, width: int) -> list[torch.Tensor]:
     generator = torch.Generator().manual_seed(N + 7 * d_s + 11 * d)

@@ -24,6 +24,8 @@ from verify.report import build, write
 from verify.site import write_site
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Registry, RegistryError, Shape, Size, load
 
+pytestmark = pytest.mark.kept
+
 Left = Annotated[Any, Shape("m", "n")]
 Right = Annotated[Any, Shape("n", "m")]
 Square = Annotated[Any, Shape("n", "n")]

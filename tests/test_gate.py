@@ -29,6 +29,8 @@ from verify.gate.standing import Standing
 from verify.vocabulary import Claim, Equal, InputError, Paper, RegistryError, definition_of
 from verify.vocabulary.subjects import subjects as signatures
 
+pytestmark = pytest.mark.kept
+
 LEMMAS = "hessian.*jac*"
 sdpa = torch.nn.functional.scaled_dot_product_attention
 

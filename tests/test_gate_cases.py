@@ -18,6 +18,8 @@ from verify.gate.findings import BROKEN, LONG, REPEATED, SATISFIED, SIZES, UNCHE
 from verify.gate.prepared import points_of
 from verify.gate.probes import cases_of_kernels
 
+pytestmark = pytest.mark.kept
+
 layers()
 
 

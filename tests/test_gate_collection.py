@@ -55,6 +55,7 @@ def first_broken(
     return made, None
 
 
+@pytest.mark.kept("docs/wrong-layers.md")
 @pytest.mark.parametrize("layer", WRONG, ids=[layer.name for layer in WRONG])
 def test_every_wrong_layer_is_caught(layer, pytestconfig):
     """By the comparison that the table names; at effort deep, that no earlier one catches it."""
@@ -78,6 +79,7 @@ def test_every_wrong_layer_is_caught(layer, pytestconfig):
         assert layer.name in ROUNDED or not any("it computes in" in cause for cause in causes)
 
 
+@pytest.mark.kept("docs/wrong-layers.md")
 @pytest.mark.parametrize(("number", "layer"), list(enumerate(RIGHT)), ids=[layer.name for layer in RIGHT])
 def test_no_right_layer_is_rejected(number, layer, pytestconfig):
     dtypes = DTYPES if pytestconfig.option.effort == "deep" else (DTYPES[number % 2],)

@@ -22,6 +22,8 @@ from verify.gate.standing import Standing
 from verify.vocabulary import InputError
 from verify.vocabulary.subjects import definition_of
 
+pytestmark = pytest.mark.kept
+
 
 def plain(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return attend(X @ W_Q, X @ W_K, X @ W_V)

@@ -15,6 +15,8 @@ from verify.gate.comparison import Comparison
 from verify.gate.findings import BROKEN, DEFINITION, SATISFIED, SIZES, UNCHECKABLE
 from verify.gate.standing import require_unchanged
 
+pytestmark = pytest.mark.kept
+
 LOST = "CUDA error: misaligned address"
 
 

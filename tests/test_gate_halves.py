@@ -19,6 +19,8 @@ from verify.gate.findings import BROKEN, SATISFIED
 from verify.gate.profiles import profile_of
 from verify.vocabulary.subjects import replaced
 
+pytestmark = pytest.mark.kept
+
 HALVES = ["bfloat16", "float16"]
 
 

@@ -18,6 +18,8 @@ from verify.gate.probes import block_sizes, long_points
 from verify.gate.profiles import profile_of
 from verify.gate.recognised import recognised
 
+pytestmark = pytest.mark.kept
+
 SUBJECTS = ["transformer.masked_attention", "transformer.causal_attention", "transformer.batched_attention"]
 
 

@@ -21,6 +21,8 @@ from verify.gate.standing import Standing
 from verify.gate.subject_errors import MOVED, Raised, WrongResult, described
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept
+
 LAYERS = "import torch\ndef softmax(T):\n    return torch.softmax(T, -1)\ndef wrong(T):\n    return 2 * torch.softmax(T, -1)\n"
 FEW = ["--claims", "hessian.lem-B.1", "--dtype", "float64"]
 

@@ -13,6 +13,8 @@ from verify.gate.checking import gate
 from verify.gate.findings import BROKEN
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept
+
 
 class Mine(torch.nn.Module):
     """Causal attention of one's own."""

@@ -13,6 +13,8 @@ from verify.cli import main
 from verify.gate.table import entries_of, entry_of_text
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept
+
 LAYERS = """
     import math
 
@@ -116,6 +118,7 @@ def test_a_run_in_which_nothing_was_decided_fails(fresh):
     assert "nothing was decided" not in something.stdout.str()
 
 
+@pytest.mark.long("four runs, each in a fork that loads all claims")
 def test_a_run_that_names_an_implementation_and_selects_none_of_its_checks_fails(fresh):
     """The other tests pass, and say nothing of it; where a file has the option, that is said."""
     fresh.makepyfile("def test_one():\n    pass\n")

@@ -26,6 +26,8 @@ from verify.gate.checking import gate
 from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept("docs/your-implementation.md", "docs/fully-masked-rows.md")
+
 #: Where one rounding of the definition is up to 1024 ulps, a value this near is as good as the definition's own.
 FEW_ULPS = 64
 
@@ -260,6 +262,7 @@ PAGES = "".join(
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGES, flags=re.DOTALL)
 
 
+@pytest.mark.long("one tries every theorem about an attention layer")
 @pytest.mark.parametrize("code", BLOCKS, ids=[str(number) for number in range(len(BLOCKS))])
 def test_every_documented_example_runs(code):
     for library in ("scipy", "curvlinops", "transformers"):

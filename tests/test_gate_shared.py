@@ -28,6 +28,8 @@ from verify.vocabulary import Assumption
 from verify.vocabulary.registry import load
 from verify.vocabulary.subjects import replaced
 
+pytestmark = pytest.mark.kept
+
 KEY = "hessian.jacobian-key"  # Lemma B.1, dF/dW_K: one side has the derivative of the layer, the other calls no layer
 
 

@@ -62,6 +62,8 @@ from verify.vocabulary import AtMost, Claim, Paper, Shape
 from verify.vocabulary.registry import load
 from verify.vocabulary.subjects import public_name_of, replaced
 
+pytestmark = pytest.mark.kept
+
 QUICK = settings_for("quick")
 SOFTMAX = "hessian.softmax"
 

@@ -30,6 +30,8 @@ from verify.inputs.generators import (
 from verify.matrix import singular_values, softmax
 from verify.vocabulary import Claim, Equal, InputError, Paper, Real, RegistryError, Shape, Size
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 SIZES = {"L": (1, 4), "d_V": (1, 4), "d_K": (1, 5)}
 DOMAINS = [*VALUE_DOMAINS, *SCALE_DOMAINS, *LOGIT_DOMAINS]

@@ -15,6 +15,8 @@ from verify.matrix import absolute, expm, eye, frobenius_norm, hadamard, ones, r
 from verify.vocabulary import Assumption, Claim, Equal, Paper, Real, Shape, TendsTo, load
 from verify.vocabulary.relations import PowerRate
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 QUICK = settings_for("quick", 0)
 Square = Annotated[Any, Shape("n", "n")]

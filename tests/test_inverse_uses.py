@@ -14,6 +14,8 @@ from verify.arithmetics.symbols.identity_certificates import NotRecorded, certif
 from verify.kernel import check_identity
 from verify.matrix import diag, exp, eye, inverse, total
 
+pytestmark = pytest.mark.kept
+
 n, d = SIZES["n"], SIZES["d"]
 Side = Callable[..., Any]
 

@@ -18,6 +18,8 @@ from verify.arithmetics import Jet, exp, precision, sqrt, to_balls, to_rationals
 from verify.arithmetics.jets import FLAT, gradient_part, hessian_part, value_part, variables
 from verify.matrix import expm, rational
 
+pytestmark = pytest.mark.kept
+
 points = st.tuples(st.integers(1, 5), st.integers(1, 5))
 
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {

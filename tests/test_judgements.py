@@ -13,6 +13,8 @@ from theorems.osa import OSA
 from verify.evidence.verdicts import judge_all
 from verify.vocabulary import Claim, Doubt, Equal, Reading, RegistryError, load
 
+pytestmark = pytest.mark.kept
+
 REGISTRY = load()
 PAPERS = Path(__file__).resolve().parents[2] / "shared" / "papers"
 

@@ -53,6 +53,8 @@ from verify.vocabulary import (
     TendsTo,
 )
 
+pytestmark = pytest.mark.kept
+
 
 def claim(name: str, **options: Any) -> Claim:
     """A claim with the mutants "one" and "two"."""

@@ -13,6 +13,8 @@ from verify.kernel.bounds import ERRORS, statement
 from verify.kernel.bounds import check as check_bound
 from verify.kernel.refusal import Refused
 
+pytestmark = pytest.mark.kept
+
 # -- identities: what divides by something may be used only where the statement divides by it -------------------------
 
 PRODUCT = {"name": "a b = 0", "indices": [], "left": ["*", t("a"), t("b")], "right": ZERO}

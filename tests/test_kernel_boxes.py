@@ -21,6 +21,8 @@ from verify.kernel import boxes
 from verify.kernel.bounds import FORMAT, check, statement
 from verify.kernel.refusal import Refused
 
+pytestmark = pytest.mark.kept
+
 x, t, s = (sympy.Symbol(name, real=True) for name in "xts")
 a, b = (sympy.Symbol(name, positive=True) for name in "ab")
 n = sympy.Symbol("n", integer=True, positive=True)

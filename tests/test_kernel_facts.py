@@ -18,6 +18,8 @@ from verify.kernel.functions import Algebra
 from verify.kernel.normal_forms import Form, Number
 from verify.kernel.refusal import Refused
 
+pytestmark = pytest.mark.kept
+
 SIZES = {"n": 2, "m": 2, "3": 3}
 NUMBERS = [Fraction(p, q) for p in range(-5, 6) for q in (1, 2, 3)]
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
+
 from tests.test_kernel_bounds import Table, refused
 from verify.kernel.bounds import check, statement
+
+pytestmark = pytest.mark.kept
 
 
 def lowering(whole_is: str = "smallest", power: int = -1) -> tuple[Table, dict[str, Any]]:

@@ -12,6 +12,8 @@ from verify.checks.record import VIOLATED, Record
 from verify.evidence import by_rocq
 from verify.evidence.verdicts import GRADES, judge_alone
 
+pytestmark = pytest.mark.kept
+
 MET: dict[str, Any] = {"inputs": 3, "not met": {}}
 GOOD: dict[str, Any] = {"certificate": "abc", "real": True, "met": MET}
 

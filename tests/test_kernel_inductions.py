@@ -12,6 +12,8 @@ import pytest
 from tests.test_kernel import ONE, ZERO, I, J, certificate, f, inverse, is_refused, minus, t
 from tests.test_kernel import check as check_identity
 
+pytestmark = pytest.mark.kept
+
 A, B = ["a", "n"], ["b", "n"]
 MATRIX = {"sizes": ["n", "n"]}
 

@@ -17,6 +17,8 @@ from verify.kernel.quantities import number
 from verify.kernel.refusal import Refused
 from verify.kernel.smallest_values import smallest, smallest_eigenvalue
 
+pytestmark = pytest.mark.kept
+
 SMALLEST = "smallest singular value"
 
 

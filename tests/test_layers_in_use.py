@@ -30,6 +30,8 @@ from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, InputError, Paper, load
 from verify.vocabulary.subjects import definition_of
 
+pytestmark = pytest.mark.kept
+
 T = torch.tensor([[0.5, -1.0, 2.0], [0.0, 0.25, 1.0]], dtype=torch.float64)
 M = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]], dtype=torch.float64)
 
@@ -187,6 +189,7 @@ TRANSFORMERS = [
 ]
 
 
+@pytest.mark.long("the first imports transformers")
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_attention_of_transformers_is_recognised(name: str) -> None:
     module = imported(name)
@@ -218,13 +221,19 @@ def test_layers_of_flax_and_equinox_are_recognised(subject: str, name: str, pyte
     made = gate(subject, imported(name), sizes=None if pytestconfig.option.effort == "deep" else FEW_SIZES[subject])
     for check in [DEFINITION] + [FIRST] * ("norm" in subject):
         assert made.run(check, "float32").status == SATISFIED
-    if name != "flax.nnx.MultiHeadAttention":
-        return
-    # without dropout it is jax.nn.dot_product_attention, whose logits and softmax have 32 bits
+
+
+@pytest.mark.long("it imports JAX and flax where no test did before, and JAX compiles at every shape")
+def test_attention_of_flax_computes_in_32_bits(pytestconfig: pytest.Config) -> None:
+    """Without dropout it is jax.nn.dot_product_attention, whose logits and softmax have 32 bits."""
+    subject = "transformer.attention_layer"
+    sizes = None if pytestconfig.option.effort == "deep" else FEW_SIZES[subject]
+    made = gate(subject, imported("flax.nnx.MultiHeadAttention"), sizes=sizes)
     finding = made.run(DEFINITION, "float64")
     assert finding.status == BROKEN and made.causes_of(finding) == ["it computes in float32"]
 
 
+@pytest.mark.long("JAX compiles 250 operations for the shapes of the points that the theorem is tried at")
 def test_the_kernel_of_jax_is_given_values_of_another_width_in_pieces() -> None:
     jax = pytest.importorskip("jax", reason="JAX is not installed: its kernel cannot be tried")
     sizes = {"B": 1, "H": 2, "G": 1, "m": 2, "n": 3, "d_K": 2, "d_V": 2}

@@ -16,6 +16,8 @@ from verify.report.sides import Sides, arranged, in_its_own_sign, negated
 from verify.site.lines import LARGEST, lines, picture
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
+pytestmark = pytest.mark.kept("docs/papers")
+
 Number = Annotated[Any, Real()]
 Row = Annotated[Any, Shape("1", "n")]
 _NUMBERS = itertools.count()

@@ -12,6 +12,8 @@ from verify.evidence.verdicts import Verdict, judge_all
 from verify.report.looseness import nearest, unexplained
 from verify.vocabulary import AtMost, Claim, Equal, Paper, load
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 
 

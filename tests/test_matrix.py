@@ -73,6 +73,8 @@ from verify.matrix import (
 )
 from verify.vocabulary import ArithmeticUnsupported, InputError
 
+pytestmark = pytest.mark.kept
+
 
 def drawn(data: st.DataObject, arithmetic: Arithmetic, m: int, n: int) -> Any:
     return arithmetic.lift(data.draw(integer_matrices(m, n), label=f"({m}, {n})"))
@@ -498,6 +500,16 @@ def test_balls_of_an_exponential_hold_the_error_of_a_kernel_where_powers_grow_be
     exact = np.array([[float(entry.mid()) for entry in row] for row in expm(to_balls(A))])
     error = np.abs(expm(torch.tensor(A, dtype=torch.float32)).double().numpy() - exact).max()
     assert error <= radius_of_expm(A, 24)
+
+
+@pytest.mark.parametrize(("bits", "holds_roundings"), [(53, True), (64, True), (65, False), (300, False)])
+def test_balls_of_an_exponential_hold_the_error_of_kernels_up_to_the_precision_of_floats(
+    bits: int, holds_roundings: bool
+):
+    A = np.array([[0.5, 1.0], [-1.0, 0.25]])
+    with precision(bits):
+        narrow = max(float(entry.rad()) for entry in flint.arb_mat(A.tolist()).exp().entries())
+    assert (radius_of_expm(A, bits) > 1.01 * narrow) is holds_roundings
 
 
 @pytest.mark.parametrize("n", [2, 5, 12])

@@ -24,6 +24,8 @@ from verify.inputs.generators import systematic
 from verify.oracles import jacobian
 from verify.vocabulary import Claim, Equal, FollowsLaw, HasStructure, PowerRate, TendsTo, load
 
+pytestmark = pytest.mark.kept
+
 REGISTRY = load()
 #: The claims run in so many tests, for workers to share.
 PARTS = 24

@@ -23,6 +23,8 @@ from verify.arithmetics.tracing import traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
 
+pytestmark = pytest.mark.kept
+
 n, d, k = SIZES["n"], SIZES["d"], SIZES["k"]
 c = sympy.Symbol("c", real=True)
 DIMS: dict[str, tuple[Any, ...]] = {

@@ -9,6 +9,8 @@ from tests.negative_cases.bounds import CASES
 from verify.arithmetics.norms.facts import every_rule
 from verify.arithmetics.norms.statements import RULES_BY_NAME, STEPS
 
+pytestmark = pytest.mark.kept
+
 
 def test_every_rule_has_cases_in_which_it_must_not_fire() -> None:
     assert not STEPS.keys() & RULES_BY_NAME.keys()

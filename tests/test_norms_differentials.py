@@ -43,6 +43,8 @@ from verify.matrix import (
 from verify.oracles import jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
+pytestmark = pytest.mark.kept
+
 SIZES = {"m": 3, "n": 4, "h": 2, "K": 3}
 m, n, h, K = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
 EPS = sympy.Symbol("eps", positive=True)

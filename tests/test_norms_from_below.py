@@ -20,11 +20,13 @@ from verify.arithmetics.norms.smallest import largest_gap, largest_range, lower_
 from verify.arithmetics.norms.world import world
 from verify.matrix import concatenate, eye, ones, singular_values, softmax, spectral_norm, symmetric_eigenvalues
 
+pytestmark = pytest.mark.kept
+
 SIZES = {"m": 4, "n": 3}
 m, n = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
 SHAPES: dict[str, tuple[Any, Any]] = {
     "A": (m, n), "B": (n, m), "C": (m, n), "G": (n, n), "H": (n, n), "tall": (5, 2), "flat": (2, 5), "one": (1, 1), "T": (m, n),
-    "pair": (2, 2),
+    "pair": (2, 2), "small": (m, n),
 }  # fmt: skip
 
 
@@ -48,12 +50,13 @@ def arrays(rng: np.random.Generator, case: str) -> dict[str, np.ndarray]:
         np.fill_diagonal(found["G"], float(rng.integers(1, 12)))
     if case == "two values":
         found["T"], found["G"] = ((rng.integers(0, 2, found[x].shape) * 2.0 ** -rng.integers(0, 6)) for x in "TG")
+    found["small"] /= max(1.0, float(np.linalg.norm(found["small"], 2)))
     return found
 
 
 def quantities() -> None:
     """Write down the quantities that the rules speak of."""
-    A, B, C, G, H, tall, flat, one, T, pair = (input_matrix(name, *shape) for name, shape in SHAPES.items())
+    A, B, C, G, H, tall, flat, one, T, pair, small = (input_matrix(name, *shape) for name, shape in SHAPES.items())
     largest_gap(G.node)
     world().facts.append(1 - largest_range(T.node))
     several = [
@@ -71,6 +74,8 @@ def quantities() -> None:
         norm(SPECTRAL, operand.node)
     symmetric_eigenvalues(A @ A.T * 3)[0]
     symmetric_eigenvalues(flat.T @ flat)[0]
+    for operand in (eye(m) - small @ small.T, 3 * small.T @ small - 3 * eye(n)):
+        norm(SPECTRAL, operand.node)
     for operand in (softmax(T) - ones(m, n) / n, softmax(G) - ones(n, n) / n):
         norm(FROBENIUS, operand.node)
 
@@ -79,6 +84,7 @@ def held(case: str, seed: int) -> dict[str, int]:
     """How often each rule was applied; fails where a lower bound is above the quantity, or an upper one below it."""
     seen: dict[str, int] = {}
     with derivation() as known:
+        known.properties.add(("has singular values at most 1", "small"))
         quantities()
         values = Values(known, {m: SIZES["m"], n: SIZES["n"]}, arrays(np.random.default_rng(seed), case))
         ranges = values.number(-known.facts[0])

@@ -38,6 +38,8 @@ from verify.matrix import (
 from verify.vocabulary import load
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
+pytestmark = pytest.mark.kept
+
 n = sympy.Symbol("n", positive=True, integer=True)
 SIZE = 4
 

@@ -19,6 +19,8 @@ from verify.matrix import absolute, diag, frobenius_norm, hadamard, relu, softma
 from verify.oracles import hessian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
+pytestmark = pytest.mark.kept
+
 SIZES = {"m": 3, "n": 4}
 m, n = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
 SCALARS = {m: 3, n: 4}

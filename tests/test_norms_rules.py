@@ -20,6 +20,7 @@ from verify.arithmetics.norms import (
     gaps,
     gram_matrices,
     input_matrix,
+    kept_lengths,
     moments,
     row_lengths,
     rules,
@@ -68,13 +69,19 @@ from verify.matrix import (
 from verify.oracles import jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
-#: Rules that `test_norms_differentials`, `test_norms_gaps`, `test_norms_moments` and `test_norms_from_below` try.
+pytestmark = pytest.mark.kept
+
+#: Rules that `test_norms_differentials`, `test_norms_gaps`, `test_norms_moments`, `test_norms_from_below` and
+#: `test_norms_kept_lengths` try.
 ELSEWHERE = {
     *stated_in(differentials),
     *stated_in(gaps),
     *stated_in(moments),
     *stated_in(smallest),
     *stated_in(gram_matrices),
+    *stated_in(kept_lengths),
+    "one of several",
+    "softmax of larger logits",
     *stated_in(row_lengths),
     "number among the factors",
     "sum of all absolute values",

@@ -8,6 +8,8 @@ import sympy
 from verify.arithmetics.norms.assumed import follows
 from verify.arithmetics.norms.signs import is_positive, sign_of
 
+pytestmark = pytest.mark.kept
+
 p, q, r = sympy.Symbol("p", positive=True), sympy.Symbol("q", nonnegative=True), sympy.Symbol("r", real=True)
 
 

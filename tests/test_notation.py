@@ -14,6 +14,8 @@ from verify.report.typed_formulas import as_latex
 from verify.site.mathematics import mathml
 from verify.vocabulary import Assumption, Claim, Definition, Equal, InputError, Paper, Shape, load
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 Matrix = Annotated[Any, Shape("n", "d")]
 

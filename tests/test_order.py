@@ -23,6 +23,8 @@ from verify.evidence.runner import judge, run_check
 from verify.oracles import Count, count
 from verify.vocabulary import ArithmeticUnsupported, Claim, OrderOfGrowth, Real, RegistryError, Size
 
+pytestmark = pytest.mark.kept
+
 Rows = Annotated[int, Size("m")]
 Columns = Annotated[int, Size("n")]
 SETTINGS = settings_for("quick")

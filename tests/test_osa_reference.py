@@ -29,6 +29,8 @@ from verify.arithmetics import midpoints, to_balls
 from verify.oracles import jacobian
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept
+
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 FAST = [method for method in METHODS if method != "dense"]
 

@@ -17,6 +17,8 @@ from verify.cli import main
 from verify.cli.project import Project, project_of
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept("docs/your-own-theorems.md")
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "your-own-theorems.md").read_text(encoding="utf-8")
 BLOCKS = dict(zip(("pyproject.toml", "my_theorems/__init__.py", "my_theorems/section_2.py", "call"),

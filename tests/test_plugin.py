@@ -10,6 +10,8 @@ import pytest
 from tests.conftest import write_claim
 from tests.loaded import run_pytest
 
+pytestmark = pytest.mark.kept
+
 
 def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return run_pytest(project, "-m", "theorem", "--effort", "quick", "-p", "no:cacheprovider", *arguments)

@@ -16,6 +16,8 @@ from verify.evidence.sources import source_of
 from verify.matrix import basis_vector, diag, eye, frobenius_norm, inverse, row_sums, sqrt, step
 from verify.vocabulary import Assumption, Claim, Equal, Paper, Real, RegistryError, Shape, load, realises
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 QUICK = settings_for("quick", 0)
 Square = Annotated[Any, Shape("n", "n")]

@@ -37,6 +37,8 @@ from verify.vocabulary import (
 )
 from verify.vocabulary.hypotheses import orthonormal_columns, skew, symmetric
 
+pytestmark = pytest.mark.kept("docs/all-sizes.md")
+
 Left = Annotated[Any, Shape("m", "n")]
 Right = Annotated[Any, Shape("n", "m")]
 Square = Annotated[Any, Shape("n", "n")]
@@ -103,6 +105,30 @@ def test_a_mutant_that_equals_the_formula_is_violated() -> None:
     record = check_of(claim)
     assert record.outcome == VIOLATED
     assert "'the other order' reduces to the same terms" in record.message
+
+
+def test_wrong_variants_are_tried_until_enough_leave_terms() -> None:
+    claim = toy("cyclic-trace-of-many-variants", Equal(), all_sizes=True)
+
+    @claim.formula
+    def trace_of_product(A: Left, B: Right) -> Any:
+        return trace(A @ B)
+
+    claim.oracle(lambda A, B: trace(B @ A))
+    claim.mutant("determinant", lambda A, B: determinant(A @ B))
+    claim.mutant("doubled", lambda value: 2 * value)
+    claim.mutant("the other order", lambda A, B: trace(B @ A))
+    some = proofs.prove_claim(claim, enough=1)
+    assert some.proved and list(some.mutants) == ["determinant", "doubled"]  # what cannot be compared does not count
+    assert "'the other order' reduces to the same terms" in (proofs.prove_claim(claim).reason or "")
+
+
+def test_where_a_certificate_is_kept_the_record_names_the_variants_that_were_not_tried() -> None:
+    claim = load()["hessian.lem-D.2-null-vectors"]
+    first, *others = [mutant.name for mutant in claim.mutants]
+    usual, deep = (proved(claim, Settings(EFFORTS[effort])).details["left by mutants"] for effort in ("ci", "deep"))
+    assert others and usual == {first: deep[first], **dict.fromkeys(others, proofs.NOT_TRIED)}
+    assert all(isinstance(left, int) for left in deep.values())
 
 
 def test_a_mutant_that_cannot_be_compared_is_named() -> None:

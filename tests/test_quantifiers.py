@@ -9,6 +9,8 @@ import pytest
 from verify.checks.quantifiers import unsaid_numbers, untried_levels
 from verify.vocabulary import AtMost, Claim, Equal, Paper, Real, Shape, load
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 STEPS = 6
 

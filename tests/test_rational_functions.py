@@ -34,6 +34,8 @@ from verify.matrix import (
 from verify.oracles import hessian, jacobian
 from verify.vocabulary import ArithmeticUnsupported
 
+pytestmark = pytest.mark.kept
+
 NAMES = [entry_name("A", index) for index in np.ndindex(2, 2)] + [entry_name("B", index) for index in np.ndindex(2, 2)]
 
 

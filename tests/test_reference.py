@@ -23,6 +23,8 @@ from verify.inputs.generators import applicable_domains, systematic
 from verify.oracles import count
 from verify.vocabulary import FollowsLaw, InputError, load
 
+pytestmark = pytest.mark.kept("docs/reference.md")
+
 REFERENCES = references()
 REGISTRY = load()
 SETTINGS = settings_for("quick", None, "cpu", ("float64",))

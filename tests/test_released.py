@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from tests import loaded
 from tests.conftest import write_claim
 from verify.evidence.released import FILE, read_released
 from verify.evidence.verdicts import judge_all
@@ -25,8 +25,7 @@ needs_a_release = pytest.mark.skipif(
 
 
 def verify(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "verify.cli", "--package", PACKAGE, "--evidence", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return loaded.run("verify.cli", ["--package", PACKAGE, "--evidence", *arguments], folder)
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +45,14 @@ def folder(published: Path, tmp_path: Path) -> Path:
     """That package as somebody installs it."""
     shutil.copytree(published / PACKAGE, tmp_path / PACKAGE)
     return tmp_path
+
+
+def test_a_first_run_says_how_long_it_takes_by_the_release(folder: Path) -> None:
+    for effort, known in (("quick", True), ("deep", False)):
+        ran = verify(folder, "fresh", "run", "demo.sound", "--effort", effort, "--jobs", "1")
+        (said,) = [line for line in ran.stderr.splitlines() if " checks to run" in line]
+        assert ("by what they took before" in said) == known, said
+        assert "reading the evidence about 1 claim" in ran.stderr.splitlines()
 
 
 def test_a_fresh_install_shows_what_was_released_and_says_so(folder: Path) -> None:

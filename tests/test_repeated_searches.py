@@ -1,23 +1,37 @@
-"""What a search leaves out that repeats an earlier one, and what it does not: domains, kinds of inputs, the worst residual."""
+"""What a search leaves out that repeats an earlier one, and what it does not: domains, kinds of inputs, the worst residual.
+
+And that the wrong variants of laws meet fewer samples first.
+"""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
+from typing import Any
 
 import hypothesis
 import hypothesis.strategies as st
 import pytest
+import torch
 
+from tests import claims_of_every_kind as every
 from tests import claims_that_fail as toy
-from verify.checks import equality, inequality
-from verify.checks.equality import EqualityAttack
+from verify.checks import equality, inequality, laws, units
+from verify.checks.equality import CLEARLY_DEAD, EqualityAttack, _Sampling
+from verify.checks.evaluation import one_of
+from verify.checks.foresight import SINGLY, SIZES, at_few_sizes, foreseen, plan
 from verify.checks.inequality import BoundAttack
-from verify.checks.record import UPHELD, Record
-from verify.checks.search import Tally, drawn, enough, one_of_each_domain
+from verify.checks.laws import LawAttack
+from verify.checks.record import SEPARATION, UPHELD, Record
+from verify.checks.search import Tally, drawn, everywhere, one_of_each_domain
 from verify.checks.settings import Settings, settings_for
-from verify.inputs.generators import Draw
+from verify.inputs.generators import Draw, applicable_domains
 from verify.inputs.witnesses import Witnesses
+from verify.oracles.statistics import LawTest
+from verify.vocabulary import Claim
+
+pytestmark = pytest.mark.kept
 
 try:
     from hypothesis.internal.conjecture import providers
@@ -59,6 +73,47 @@ def test_a_repeated_search_takes_every_domain_and_a_quarter_of_the_other_draws(c
         assert set(fewer.domains) >= {kind for kind, number in found.domains.items() if number}, name
 
 
+@pytest.mark.parametrize("claim", [toy.TRUE_BOUND, toy.TRUE_IDENTITY], ids=lambda claim: claim.id)
+def test_a_repeated_search_of_a_proved_claim_takes_every_domain_once_at_few_sizes(claim, monkeypatch):
+    """Its draws at other sizes are left for kinds that nothing decided."""
+    proved, kept = copy.copy(claim), Witnesses(code=CODE)
+    proved.all_sizes = True
+    planned = plan(proved, REPEATED, kept)
+    assert sorted(draw.domain for draw in planned.certain) == sorted(applicable_domains(proved))
+    assert len({draw.sizes for draw in planned.certain}) == SIZES
+    assert planned.draws[planned.most :] == tuple(everywhere(proved, REPEATED))
+    assert plan(proved, REPEATED, kept, "float32").draws == planned.draws[: -(-planned.most // 4)]
+    for name, settings in OTHERS.items():
+        whole = plan(proved, settings, kept)
+        assert whole.certain == whole.draws == foreseen(proved, settings, REPEATED.effort.examples // 4), name
+
+
+def test_a_domain_of_the_claims_own_stays_at_its_sizes():
+    claim = copy.copy(toy.TRUE_BOUND)
+    claim.special_domains = {"own": lambda *_: None}
+    drawn = everywhere(claim, REPEATED)
+    (own,) = [draw for draw in drawn if draw.domain == "own"]
+    other = next(draw for draw in drawn if draw.sizes != own.sizes)
+    assert at_few_sizes(claim, [], [own, other])[0] == own
+    usual = dataclasses.replace(own, domain="tied")
+    assert at_few_sizes(claim, [], [usual, other])[0].sizes == other.sizes
+    first, second = at_few_sizes(claim, [other], [usual, other])
+    assert (first.sizes, second.sizes) == (other.sizes, own.sizes), "the sizes of kept draws come first"
+
+
+def test_a_repeated_search_in_float32_takes_a_quarter_of_the_draws():
+    planned = plan(toy.TRUE_IDENTITY, REPEATED, Witnesses(code=CODE))
+    fewer = plan(toy.TRUE_IDENTITY, REPEATED, Witnesses(code=CODE), "float32")
+    assert fewer.draws == fewer.certain == planned.draws[: -(-planned.most // 4)]
+
+
+def test_of_functions_that_take_one_seed_at_a_time_fewer_are_drawn():
+    claim = copy.copy(toy.TRUE_IDENTITY)
+    claim.batched = False
+    assert {draw.seeds for draw in plan(claim, REPEATED, Witnesses(code=CODE)).draws} == {SINGLY}
+    assert {draw.seeds for draw in plan(claim, OTHERS["a seed"], Witnesses(code=CODE)).draws} == {None}
+
+
 @pytest.mark.parametrize("check", [attacked, sampled])
 def test_draws_of_kinds_that_nothing_decided_are_not_passed_over(check, monkeypatch):
     monkeypatch.setattr(Tally, "has_decided", lambda *_: False)
@@ -77,22 +132,78 @@ def test_a_kind_is_decided_where_its_domain_and_every_feature_of_its_sizes_are()
 
 
 def test_at_effort_deep_nothing_is_passed_over():
-    deep = dataclasses.replace(settings_for("deep"), code=CODE)
-    assert enough(toy.TRUE_BOUND, deep, 2, CODE) == math.inf > enough(toy.TRUE_BOUND, REPEATED, 2, CODE)
+    deep, kept = dataclasses.replace(settings_for("deep"), code=CODE), Witnesses(code=CODE)
+    for dtype in deep.dtypes:
+        planned = plan(toy.TRUE_IDENTITY, deep, kept, dtype)
+        assert planned.certain == planned.draws == foreseen(toy.TRUE_IDENTITY, deep, deep.effort.examples)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_what_is_not_measured_in_units_would_not_have_been_the_worst(dtype, monkeypatch):
-    """The record of a search that measures every draw is the same."""
-    attack, units = EqualityAttack(toy.TRUE_IDENTITY.relation), []
-    whole = equality.unit_at
-    monkeypatch.setattr(equality, "unit_at", lambda *given: units.append(given) or whole(*given))
+    """The record of a search that measures every draw, and both sides of each, is the same."""
+    attack, sides = EqualityAttack(toy.TRUE_IDENTITY.relation), []
+    whole = units.flat_objects
+    monkeypatch.setattr(units, "flat_objects", lambda value: sides.append(value) or whole(value))
     found = dataclasses.asdict(attack.sampled(toy.TRUE_IDENTITY, REPEATED, dtype))
-    fewer = len(units)
+    fewer = len(sides)
+    at = units.unit_at
+    monkeypatch.setattr(equality, "unit_at", lambda *given: at(*given[:4]))
+    several = dataclasses.asdict(attack.sampled(toy.TRUE_IDENTITY, REPEATED, dtype))
+    both = len(sides) - fewer
     monkeypatch.setattr(equality, "CLEARLY_DEAD", math.inf)
-    every = dataclasses.asdict(attack.sampled(toy.TRUE_IDENTITY, REPEATED, dtype))
-    assert found["worst_residual"] == every["worst_residual"] and found["satisfied"] == every["satisfied"]
-    assert 0 < fewer < len(units) - fewer
+    measured = dataclasses.asdict(attack.sampled(toy.TRUE_IDENTITY, REPEATED, dtype))
+    for other in (several, measured):
+        assert found["worst_residual"] == other["worst_residual"] and found["satisfied"] == other["satisfied"]
+    assert 0 < fewer <= both < (len(sides) - both - fewer) / 2
+
+
+def test_a_unit_that_is_no_less_than_asked_for_is_that_of_the_first_sides():
+    claim, (draw, *_) = toy.TRUE_IDENTITY, everywhere(toy.TRUE_IDENTITY, REPEATED)
+    seed = one_of(claim, draw.arrays(claim, 1), 0)
+    first, both = (
+        units.unit_at(claim, sides, seed, 53) for sides in ([claim.the_formula], [claim.the_formula, claim.the_oracle])
+    )
+    sides = [claim.the_formula, claim.the_oracle]
+    assert 0 < first.value < both.value
+    assert units.unit_at(claim, sides, seed, 53, first.value).value == first.value
+    assert units.unit_at(claim, sides, seed, 53, 2 * both.value).value == both.value
+
+
+@pytest.mark.parametrize(("found", "is_passed_over"), [(1.0, True), (0.99, False), (math.inf, False)])
+def test_a_seed_is_passed_over_where_the_first_sides_have_a_unit_that_is_large_enough(
+    found, is_passed_over, monkeypatch
+):
+    """By 1 % less than it takes to be no worse than what is known, and where it is undecided, the seed counts."""
+    claim, asked = toy.TRUE_IDENTITY, []
+
+    def unit(claim, sides, seed, bits, least=math.inf):
+        asked.append(least)
+        return units.Unit(found * least)
+
+    sampling = _Sampling(EqualityAttack(claim.relation), claim, REPEATED, "float64")
+    at = sampling._evaluated(everywhere(claim, REPEATED)[0])
+    left, right = at.values[0] * (1 + 1e-12), at.values[1]
+    difference, size = (left - right).abs().amax(1), left.abs().amax(1)
+    usable = torch.ones(len(left), dtype=torch.bool)
+    sampling.worst, sampling.mutants = 0.5, dict.fromkeys(sampling.mutants, math.inf)
+    monkeypatch.setattr(equality, "unit_at", unit)
+    worst = sampling._worst_seed(at, difference, size, usable)
+    assert (worst is None) is is_passed_over
+    assert asked[0] == float(difference[int((difference / size).argmax())]) / 0.5
+    first, sampling.worst = len(asked), 2.0
+    sampling._worst_seed(at, difference, size, torch.ones(len(left), dtype=torch.bool))
+    assert asked[first] == asked[0] / 2, "of a second violation too the whole unit is found"
+    sampling.worst, sampling.mutants[next(iter(sampling.mutants))] = 0.5, 0.0
+    sampling._worst_seed(at, difference, size, usable)
+    assert asked[-1] == math.inf, "what is left to be measured needs the whole unit"
+
+
+def test_a_repeated_search_measures_variants_until_they_are_dead_and_others_until_they_are_clearly(monkeypatch):
+    claim = toy.TRUE_IDENTITY
+    monkeypatch.setattr(equality, "witnesses_of", lambda *_: Witnesses(code=CODE))
+    for settings, bar in ((REPEATED, SEPARATION), (OTHERS["a seed"], CLEARLY_DEAD)):
+        sampling = _Sampling(EqualityAttack(claim.relation), claim, settings, "float64")
+        assert sampling._settled == bar
 
 
 def integers_drawn(plainly: bool) -> set[int]:
@@ -133,3 +244,33 @@ def test_the_numbers_of_code_are_drawn_again_after_a_search_that_fails() -> None
     with pytest.raises(ZeroDivisionError):
         drawn("integers", st.integers(0, 1), Settings(), lambda _: 1 // 0, 3)
     assert (providers._get_local_constants, providers.CONSTANTS_CACHE) == before
+
+
+@pytest.mark.parametrize("effort", ["ci", "deep"])
+def test_mutants_of_a_law_meet_a_quarter_of_the_samples_first_and_all_where_these_decide_nothing(effort, monkeypatch):
+    """At effort deep all at once; the law itself always has all."""
+    claim, settings = every.GAUSSIAN, settings_for(effort)
+    whole = laws.law_tests
+    asked: dict[str, list[int]] = {}
+
+    def counted(claim: Claim, formula: Any, raw: Any, seed: int, settings: Settings, samples: int) -> list[LawTest]:
+        asked.setdefault("law" if formula is claim.the_formula else "mutant", []).append(samples)
+        return whole(claim, formula, raw, seed, settings, samples)
+
+    monkeypatch.setattr(laws, "law_tests", counted)
+    record = LawAttack(claim.relation).tested(claim, settings)
+    assert record.outcome == UPHELD and not record.surviving
+    full = claim.relation.samples
+    assert set(asked["law"]) == {full} and set(asked["mutant"]) == {full if effort == "deep" else full // 4}
+
+    def weak(claim: Claim, formula: Any, raw: Any, seed: int, settings: Settings, samples: int) -> list[LawTest]:
+        found = counted(claim, formula, raw, seed, settings, samples)
+        return found if samples == full else [dataclasses.replace(test, p=1.0) for test in found]
+
+    monkeypatch.setattr(laws, "law_tests", weak)
+    asked.clear()
+    again = LawAttack(claim.relation).tested(claim, settings)
+    assert again.outcome == UPHELD and not again.surviving, "what is not decided by a few is tried on all"
+    assert asked["mutant"].count(full) >= len(claim.mutants)
+    survivor = LawAttack(every.LAW_WITH_A_SURVIVOR.relation).tested(every.LAW_WITH_A_SURVIVOR, settings)
+    assert survivor.surviving

@@ -21,15 +21,18 @@ from verify.checks.ascent import _Stop, ascents
 from verify.checks.decisions import Place
 from verify.checks.equality import EqualityAttack
 from verify.checks.evaluation import one_of
-from verify.checks.foresight import foreseen, in_float32
+from verify.checks.foresight import foreseen, plan
 from verify.checks.record import UPHELD, VIOLATED
 from verify.checks.search import Violated, one_of_each_domain, search
 from verify.checks.settings import settings_for
 from verify.evidence.parallel import tasks_of
 from verify.inputs.generators import Draw, applicable_domains, systematic
+from verify.inputs.witnesses import Given, Witnesses
 from verify.matrix import spectral
 from verify.vocabulary import Claim, load
 from verify.vocabulary.shapes import Real, Shape
+
+pytestmark = pytest.mark.kept
 
 SETTINGS = settings_for("quick")
 
@@ -39,9 +42,9 @@ def found_in(claim: Claim, ahead: bool, monkeypatch: pytest.MonkeyPatch) -> dict
     attack = EqualityAttack(claim.relation)
     with monkeypatch.context() as patched:
         if not ahead:
-            patched.setattr(equality, "foreseen", lambda *_: 1 / 0)
+            patched.setattr(equality, "plan", lambda *_: 1 / 0)
         else:
-            patched.setattr(equality, "evaluated", lambda *_: 1 / 0)
+            patched.setattr(equality, "search", lambda *_: 1 / 0)
         return dataclasses.asdict(attack.sampled(claim, SETTINGS, "float64"))
 
 
@@ -53,10 +56,10 @@ def test_draws_evaluated_ahead_give_the_same_record(monkeypatch):
 
 def test_values_of_another_draw_would_be_seen(monkeypatch):
     """The halves of a group exchanged: what is found then is a violation."""
-    right = torch.Tensor.chunk
+    right = torch.Tensor.split
 
-    def exchanged(value: torch.Tensor, count: int) -> Any:
-        parts = right(value, count)
+    def exchanged(value: torch.Tensor, seeds: Any) -> Any:
+        parts = right(value, seeds)
         return parts if value.shape[1] == 0 or value is not exchanged.last else parts[::-1]  # type: ignore[attr-defined]
 
     whole = foresight.all_in_batch
@@ -67,7 +70,7 @@ def test_values_of_another_draw_would_be_seen(monkeypatch):
         return values
 
     monkeypatch.setattr(foresight, "all_in_batch", remembered)
-    monkeypatch.setattr(torch.Tensor, "chunk", exchanged)
+    monkeypatch.setattr(torch.Tensor, "split", exchanged)
     record = EqualityAttack(toy.TRUE_IDENTITY.relation).sampled(toy.TRUE_IDENTITY, SETTINGS, "float64")
     assert record.outcome == VIOLATED
 
@@ -248,15 +251,42 @@ def test_an_ascent_goes_on_while_the_score_rises() -> None:
 
 
 def test_in_float32_every_domain_and_a_quarter_of_the_other_draws_are_examined() -> None:
-    claim = toy.TRUE_IDENTITY
+    claim, kept = toy.TRUE_IDENTITY, Witnesses()
     usual = settings_for("ci")
-    draws = foreseen(claim, usual, usual.effort.examples)
-    fewer = in_float32(claim, usual, draws)
+    draws = plan(claim, usual, kept).certain
+    fewer = plan(claim, usual, kept, "float32").certain
     assert fewer == draws[: len(fewer)] and {draw.domain for draw in fewer} == {draw.domain for draw in draws}
     first = len(one_of_each_domain(claim, usual))
     assert first < len(fewer) <= first + len(draws) // 4
     for other in (settings_for("deep"), settings_for("ci", dtypes=("float32",))):
-        assert in_float32(claim, other, draws) == draws
+        whole = foreseen(claim, other, other.effort.examples)
+        assert plan(claim, other, kept, "float32").certain == whole == plan(claim, other, kept, "float32").draws
+
+
+def test_points_of_equal_shapes_are_evaluated_together_whatever_they_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws, kept draws with other numbers of seeds, and explicit inputs; each has the values that it has alone."""
+    claim, usual = toy.TRUE_IDENTITY, settings_for("ci")
+    drawn = systematic(claim, 6, 0)
+    points = [*drawn, dataclasses.replace(drawn[0], seeds=5), Given(one_of(claim, drawn[0].arrays(claim, 1), 0))]
+    groups: list[int] = []
+    whole = foresight.all_in_batch
+
+    def counted(claim: Claim, functions: Any, raw: Any) -> Any:
+        groups.append(len(next(value for value in raw.values() if not isinstance(value, int))))
+        return whole(claim, functions, raw)
+
+    monkeypatch.setattr(foresight, "all_in_batch", counted)
+    functions = [claim.the_formula, claim.the_oracle]
+    ahead = foresight.Ahead(claim, functions, points, usual, "float64")
+    for point in points:
+        alone = foresight.Ahead(claim, functions, [point], usual, "float64").at(point)
+        found = ahead.at(point)
+        assert all(torch.equal(mine, own) for mine, own in zip(found.values, alone.values, strict=True))
+        assert len(found.values[0]) == (point.seeds or usual.effort.batch)
+        assert point not in ahead
+    shapes = {foresight.shapes_at(claim, point) for point in points}
+    together = [seeds for seeds in groups if seeds not in (5, 1, usual.effort.batch)]
+    assert len(groups) == len(points) + len(shapes) and max(together) >= usual.effort.batch + 6
 
 
 def test_seeds_that_balls_cannot_decide_do_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,14 +296,14 @@ def test_seeds_that_balls_cannot_decide_do_not_hide_the_others(monkeypatch: pyte
 
     def scores(most: int) -> list[float]:
         monkeypatch.setattr(equality, "UNDECIDED", most)
-        sampling = equality._Sampling(EqualityAttack(claim.relation), claim, settings, "float32", None)
+        sampling = equality._Sampling(EqualityAttack(claim.relation), claim, settings, "float32")
         (draw,) = [each for each in sampling._starts if isinstance(each, Draw) and each.domain == "kinks"]
-        at = sampling._evaluated(draw, settings.effort.batch)
+        at = sampling._evaluated(draw)
         undecided = [k for k in range(settings.effort.batch) if not sampling._unit(at.arrays, k).usable]
         assert 0 < len(undecided) <= equality.UNDECIDED or not most
         at.values[0][undecided] *= 1 + 1e-4
         monkeypatch.setattr(sampling, "_evaluated", lambda *_: at)
-        sampling._compare(draw, settings.effort.batch)
+        sampling._compare(draw)
         return list(sampling.mutants.values())
 
     assert all(score > 1000 for score in scores(equality.UNDECIDED))

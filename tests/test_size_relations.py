@@ -16,6 +16,8 @@ from verify.checks.size_relations import size_relations
 from verify.vocabulary import Assumption, Claim, Equal, Shape
 from verify.vocabulary.registry import load
 
+pytestmark = pytest.mark.kept
+
 Wide = Annotated[Any, Shape("n", "d")]
 Parts = Annotated[Any, Shape("H", "n", "e")]
 SIZES = {"n": (1, 3), "d": (1, 6), "H": (1, 3), "e": (1, 3)}
@@ -107,6 +109,11 @@ ORDERS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "not so": (lambda sizes: not sizes["d"] <= sizes["n"], [d - n]),
     "a choice": (lambda sizes: sizes["n"] <= sizes["d"] if sizes["e"] <= sizes["H"] else sizes["n"] <= sizes["e"], []),
     "never": (lambda sizes: sizes["n"] < sizes["d"] and sizes["d"] <= sizes["n"], [d - n, n - d]),
+    "a multiple": (lambda sizes: 2 * sizes["n"] <= sizes["d"], [d - 2 * n]),
+    "not a multiple": (lambda sizes: not 2 * sizes["n"] <= sizes["d"] * 3, [2 * n - 3 * d]),
+    "a chain of multiples": (lambda sizes: sizes["n"] <= 2 * sizes["d"] <= sizes["H"], [H - 2 * d, H - n, 2 * d - n]),
+    "a multiple by less than 1": (lambda sizes: sizes["n"] * 0 <= sizes["d"], []),
+    "a multiple by a truth": (lambda sizes: sizes["n"] * (sizes["e"] <= sizes["H"]) <= sizes["d"], []),
     "a product": (lambda sizes: sizes["n"] <= sizes["d"] * sizes["H"], []),
     "a number": (lambda sizes: sizes["n"] <= 4, []),
     "an equation": (lambda sizes: sizes["n"] == sizes["d"], []),

@@ -47,6 +47,8 @@ from verify.matrix import (
 from verify.matrix.spectral import _merged, _of_unit_size
 from verify.vocabulary import ArithmeticUnsupported, load
 
+pytestmark = pytest.mark.kept
+
 #: Integer orthogonal matrices (up to the factor in the second place): Q Q^T = c^2 I.
 SCALED_ORTHOGONAL = [
     (np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]]), 1),

@@ -33,6 +33,8 @@ from verify.vocabulary import (
     load,
 )
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 QUICK = settings_for("quick", 0)
 CLAIMS = load()

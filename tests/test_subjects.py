@@ -11,6 +11,8 @@ from verify.arithmetics import to_rationals
 from verify.vocabulary import InputError, RegistryError, Shape, is_dispatcher, replaced, subject
 from verify.vocabulary.subjects import subjects
 
+pytestmark = pytest.mark.kept
+
 
 @subject("subjects-test.double")
 def double(X: Annotated[Any, Shape("m", "n")]) -> Any:

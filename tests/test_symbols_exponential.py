@@ -22,6 +22,8 @@ from verify.matrix import ROW, concatenate, exp, expm, eye, kron, row_sums, soft
 from verify.oracles.derivatives import hessian, jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
+pytestmark = pytest.mark.kept
+
 n, d, k = SIZES["n"], SIZES["d"], SIZES["k"]
 
 #: Rules of exponentials and what they are for; each is doubled below, which a comparison with floats has to see.

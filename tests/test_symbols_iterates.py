@@ -25,6 +25,8 @@ from verify.matrix import COLUMN, ROW, concatenate, diag, expm, iterated, ration
 from verify.oracles import hessian, jacobian
 from verify.vocabulary.errors import ArithmeticUnsupported
 
+pytestmark = pytest.mark.kept
+
 
 def half(M: Any) -> Any:
     return M * rational(1, 2)

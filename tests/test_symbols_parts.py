@@ -39,6 +39,8 @@ from verify.matrix import (
 from verify.vocabulary import Claim, Equal, InputError, Shape, Size
 from verify.vocabulary.hypotheses import UNIT_PARTS
 
+pytestmark = pytest.mark.kept
+
 SIZES = {name: sympy.Symbol(name, positive=True, integer=True) for name in ("S", "D", "H")}
 #: X (S, D), V (D, D), O (D, D).
 SHAPES = {"X": "SD", "V": "DD", "O": "DD"}

@@ -29,6 +29,8 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
+pytestmark = pytest.mark.kept
+
 
 def by_rows(Q: Any, row: Callable[[Any], Any]) -> Any:
     """row(0), row(1), ... on top of each other."""

@@ -29,6 +29,8 @@ from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.relations import Equal
 from verify.vocabulary.shapes import Shape, checked
 
+pytestmark = pytest.mark.kept
+
 n, d, k = SIZES["n"], SIZES["d"], SIZES["k"]
 
 

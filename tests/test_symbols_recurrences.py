@@ -22,6 +22,8 @@ from verify.oracles import jacobian
 from verify.vocabulary import InputError
 from verify.vocabulary.errors import ArithmeticUnsupported
 
+pytestmark = pytest.mark.kept
+
 N, D, L = map(size_symbol, "Ndl")
 X, Y = named("X", N, D), named("Y", N, D)
 W, V, Q = (named(name, L, D, D) for name in "WVQ")

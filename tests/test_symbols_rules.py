@@ -19,6 +19,8 @@ from verify.arithmetics.symbols.scalars import ONE
 from verify.arithmetics.symbols.sums import contract
 from verify.matrix import COLUMN, ROW, eye, trace
 
+pytestmark = pytest.mark.kept
+
 
 @pytest.mark.parametrize("name", sorted(EXPRESSIONS))
 @pytest.mark.parametrize("seed", range(3))

@@ -24,6 +24,8 @@ from verify.arithmetics.tracing import Call, Function, Input, Traced, node_of, t
 from verify.matrix import concatenate, diag, each, eye, kron, mapped, row_sums, softmax, sqrt, summed, total, vec_r
 from verify.oracles.derivatives import hessian, jacobian
 
+pytestmark = pytest.mark.kept
+
 n, d, k = SIZES["n"], SIZES["d"], SIZES["k"]
 
 #: What the operators of a tree do with tensors.

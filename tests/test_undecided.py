@@ -16,6 +16,8 @@ from verify.evidence.undecided import decided_further, remarks_on, undecided, wh
 from verify.matrix import exp
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Paper, Real, load
 
+pytestmark = pytest.mark.kept
+
 
 def record(check: str, **domains: int) -> Record:
     return Record("toy.a", check, "float64", "upheld", "", domains=domains)

@@ -13,6 +13,8 @@ from verify.checks.settings import settings_for
 from verify.checks.underflow import UnderflowWatch
 from verify.vocabulary.registry import load
 
+pytestmark = pytest.mark.kept
+
 
 def seen(product: torch.Tensor, other: torch.Tensor, by: object) -> bool:
     with UnderflowWatch() as watch:

@@ -16,6 +16,8 @@ from verify.oracles import LawTest
 from verify.vocabulary import Claim, Equal, FollowsLaw, Paper, RegistryError, Shape, Size, Variant
 from verify.vocabulary.variants import of_value, with_arguments, with_replacements
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 Number = Annotated[int, Size("n")]
 

@@ -14,6 +14,8 @@ from tests import whole_records
 from tests.whole_records import differences, drawn_in, record_of
 from verify.vocabulary import Claim
 
+pytestmark = pytest.mark.kept("tests/whole_records.json")
+
 
 @pytest.fixture(scope="module")
 def kept() -> dict[str, Any]:

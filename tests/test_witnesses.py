@@ -22,6 +22,8 @@ from verify.inputs.generators import Draw
 from verify.inputs.witnesses import Given, Witnesses, data_of, given, point_of
 from verify.vocabulary import Claim, Equal, load
 
+pytestmark = pytest.mark.kept
+
 QUICK = settings_for("quick")
 DRAW = Draw((("m", 2), ("n", 3)), "generic", 7, ((0, 1, 2),))
 

@@ -71,6 +71,8 @@ from verify.vocabulary import (
     TendsTo,
 )
 
+pytestmark = pytest.mark.kept
+
 OTHER = Paper("other", "Another paper that does not exist", "no one, never", "row-major")
 OURS = Paper("ours", "Claims of this project", "", "row-major", of_project=True)
 MUTANTS = ("one", "two")

@@ -50,6 +50,7 @@ from verify.matrix import (
     rational,
     relu,
     row_norms,
+    smallest_singular_value,
     softmax,
     sqrt,
     step,
@@ -58,6 +59,8 @@ from verify.matrix import (
     zeros,
 )
 from verify.oracles import jacobian
+
+least = smallest_singular_value
 
 FUNCTIONS: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     # -- functions
@@ -92,6 +95,64 @@ FUNCTIONS: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     "similar matrices": (
         Silent(SPECTRAL, lambda G, S, H: expm(G @ S @ H)),
         Silent(FROBENIUS, lambda G, S: expm(G @ S @ inverse(G))),
+    ),
+    "product from below": (
+        Unproved(lambda G: N(expm(G)), lambda G: N(G) / least(G)),
+        Unproved(
+            lambda S, A: N(expm(S @ (A.T @ A))), lambda A: N(A) / least(A)
+        ),  # of a wide A the smallest is not that of n
+        Unproved(lambda S, G: N(expm(S @ (G.T @ G))), lambda G: N(G) * least(G)),  # which may be 0
+        Unproved(lambda S, G, H: N(expm(S @ (G.T @ G))), lambda G, H: N(H) / least(H)),
+    ),
+    "exponential that keeps lengths": (
+        Unproved(lambda A, G: F(A @ expm(G)), lambda A: F(A)),
+        Unproved(lambda A, T: F(A @ expm(T @ A.T @ A)), lambda A: F(A)),
+        Unproved(lambda A, C, S: F(A @ expm(S @ C.T @ C)), lambda A: F(A)),
+        Unproved(lambda A, B, S: F(B.T @ expm(S @ A.T @ A)), lambda B: F(B)),
+        Unproved(lambda A, S: maximum(absolute(A @ expm(S @ A.T @ A))), lambda A: maximum(absolute(A))),
+        Unproved(lambda A, S, H: F(H @ expm(S @ A.T @ A)), lambda H: F(H)),
+    ),
+    "exponentials that keep lengths": (
+        Unproved(
+            lambda S, T, G, H: N(G @ (expm(T @ H.T @ H) - expm(S @ G.T @ G))),
+            lambda S, T, G, H: N(G) * N(T @ H.T @ H - S @ G.T @ G) * N(H) / least(H),
+        ),
+        Unproved(
+            lambda S, G, H: N(G @ (expm(S @ H.T @ H) - expm(S @ H @ H.T))),
+            lambda S, G, H: N(G) * N(S @ H.T @ H - S @ H @ H.T) * N(H) / least(H),
+        ),
+        Unproved(
+            lambda S, G, H: N(G @ (expm(S @ H.T @ H) - expm(S @ G.T @ G))),
+            lambda S, G, H: N(G) * N(S @ H.T @ H - S @ G.T @ G),
+        ),
+        Unproved(
+            lambda S, A, C: N(A @ (expm(S @ C.T @ C) - expm(S @ A.T @ A))),
+            lambda S, A, C: N(A) * N(S @ C.T @ C - S @ A.T @ A) * N(C) / least(C),
+        ),
+        Unproved(
+            lambda S, G, H: N(G @ (expm(S @ H.T @ H) + expm(S @ G.T @ G))),
+            lambda S, G, H: N(G) * N(S @ H.T @ H + S @ G.T @ G) * N(H) / least(H),
+        ),
+    ),
+    "Gram matrix of a contraction": (
+        Unproved(lambda A, m: N(A @ A.T - eye(m)), lambda A: 1 + 0 * N(A)),
+        Unproved(lambda small, m: N(small @ small.T + eye(m)), lambda small: 1 + 0 * N(small)),
+        Unproved(lambda small, m: N(small @ small.T * 3 - eye(m)), lambda small: 1 + 0 * N(small)),
+        Unproved(lambda small, m: F(small @ small.T - eye(m)), lambda small: 1 + 0 * N(small)),
+        Unproved(lambda small, A, m: N(small @ A.T - eye(m)), lambda small: 1 + 0 * N(small)),
+    ),
+    "softmax of larger logits": (
+        Unproved(lambda A: F(softmax(A)), lambda A: F(softmax(A * rational(1, 2)))),
+        Unproved(lambda A: F(softmax(A * -1)), lambda A: F(softmax(A))),
+        Unproved(lambda A, w: F(softmax(A)), lambda A, w: F(softmax(A * (1 + w)))),
+        Unproved(lambda A, C: F(softmax(A)), lambda A, C: F(softmax(C * 2))),
+        Unproved(lambda A: N(softmax(A)), lambda A: N(softmax(A * 2))),
+        Unproved(lambda A: maximum(absolute(A @ softmax(A).T)), lambda A: maximum(absolute(A @ softmax(A * 2).T))),
+    ),
+    "one of several": (
+        Unproved(lambda A, C: N(A), lambda A, C: -maximum([-2 * N(A), -N(C)])),
+        Unproved(lambda A, C: N(A) + N(C), lambda A, C: maximum([2 * N(A), 2 * N(C), 1 + 0 * N(A)]) / 2),
+        Unproved(lambda A, w: N(A), lambda A, w: maximum([w * N(A), -w * N(A)])),
     ),
     "exponential of a dissipative matrix": (
         Silent(SPECTRAL, lambda P: expm(-P)),

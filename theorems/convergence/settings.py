@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from verify.oracles import Drawn
 from verify.vocabulary import Definition, Real, Shape, Size
 
 Tokens = Annotated[Any, Shape("d_s", "d")]
@@ -30,7 +31,12 @@ WIDTHS = (64, 256, 1024, 4096, 16384)
 
 
 def standard_normal(generator: Any, like: Any, *shape: int) -> Any:
-    """A tensor of independent N(0, 1) entries, of the type and on the device of `like`; in float64 where that is None."""
+    """A tensor of independent N(0, 1) entries, of the type and on the device of `like`; in float64 where that is None.
+
+    A generator that hands out matrices, for an expectation or for all that can be drawn, is asked for them.
+    """
+    if isinstance(generator, Drawn):
+        return generator.normal(*shape)
     import torch
 
     kind = (

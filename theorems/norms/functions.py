@@ -69,6 +69,29 @@ ONE_NORM.oracle(lambda T, T_0: row_sums(absolute(softmax(T) - softmax(T_0))).sum
 ONE_NORM.mutant("nine tenths", lambda value: value * rational(9, 10))
 ONE_NORM.mutant("one row", "T.shape[0] -> 1")
 
+LARGER_LOGITS = Claim(RULES, "norms.softmax-of-larger-logits", label="Softmax of larger logits",
+    statement=r"\|\operatorname{softmax}(cT)\|_F \le \|\operatorname{softmax}(dT)\|_F,\quad 0 \le c \le d",
+    assumptions=[Assumption("0 <= c <= d", nonnegative=lambda c, d: column(c, d - c))],
+    name="norm of a softmax of larger logits", relation=AtMost(left="||softmax(c T)||_F"), sizes=("m", "n"),
+    note=r"""Row by row: the derivative of $\sum_ip_i^2$ by the factor is $2\sum_ip_i^2(t_i - p^\top t)$, twice the covariance
+        of $p_i$ and $t_i$ under the weights $p$. It is not negative, since $p_i$ grows with $t_i$.""")  # fmt: skip
+
+
+@LARGER_LOGITS.inputs
+def two_factors(T: Logits, c: Factor, more: Factor) -> dict[str, Any]:
+    return {"T": T, "c": c, "d": c + more}
+
+
+@LARGER_LOGITS.formula
+def norm_at_larger_logits(T: Logits, d: Factor) -> Any:
+    """||softmax(d T)||_F, a scalar."""
+    return frobenius_norm(softmax(T * d))
+
+
+LARGER_LOGITS.oracle(lambda T, c: frobenius_norm(softmax(T * c)))
+LARGER_LOGITS.mutant("nineteen twentieths", lambda value: value * rational(19, 20))
+LARGER_LOGITS.mutant("logits of opposite sign, c times as large", lambda T, c, d: frobenius_norm(softmax(-T * (d - c))))
+
 COVARIANCE = Claim(RULES, "norms.softmax-covariance", label="Covariance of a softmax row",
     statement=r"\|\operatorname{diag}p - pp^\top\|_2 \le \tfrac12", name="norm of the covariance of a softmax row",
     relation=AtMost(left="||diag(p) - p p^T||_2"), sizes={"n": (1, 5)})  # fmt: skip

@@ -10,7 +10,7 @@ from theorems.norms.settings import RULES, SKEW, SMALL, Matrix, Square, largest,
 from verify.matrix import (
     column, concatenate, expm, eye, rational, singular_values, spectral_norm,
 )  # fmt: skip
-from verify.vocabulary import AtMost, Claim, Equal, Real, realises
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, realises
 from verify.vocabulary.hypotheses import skew
 
 Coefficient = Annotated[Any, Real(-2.0, 2.0)]
@@ -121,3 +121,27 @@ def one(S: Square) -> Any:
 NORM_OF_MEAN.oracle(lambda S: spectral_norm(corner_of_exponential(S, eye(S.shape[0]), 0 * S)))
 NORM_OF_MEAN.mutant("nine tenths", "number(1, S) -> number(rational(9, 10), S)")
 NORM_OF_MEAN.mutant("decay", "number(1, S) -> 1 / (1 + spectral_norm(S))")
+
+CONTRACTION = Claim(RULES, "norms.gram-of-a-contraction", label="Gram matrix of a contraction",
+    statement=r"\|I - A^\top A\|_2 \le 1\text{ where }\|A\|_2 \le 1",
+    assumptions=[Assumption("no singular value of A is above 1", nonnegative=lambda A: 1 - spectral_norm(A))],
+    name="distance of the Gram matrix of a contraction from the identity", relation=AtMost(left="||I - A^T A||_2"),
+    sizes=("m", "n"),
+    note=r"The eigenvalues of $I - A^\top A$ are $1 - \sigma_i^2$, and 1 where $A$ has more columns than rows.")  # fmt: skip
+
+
+@CONTRACTION.inputs
+@realises({"no singular value of A is above 1": "a share of at most 1 of any matrix over its norm, or the matrix 0"})
+def contraction(M: Matrix, share: Annotated[Any, Real(0.0, 1.0)]) -> dict[str, Any]:
+    return {"A": M * (share / (spectral_norm(M) + rational(1, 2**20)))}
+
+
+@CONTRACTION.formula
+def one_for_a_contraction(A: Matrix) -> Any:
+    """1, a scalar."""
+    return number(1, A)
+
+
+CONTRACTION.oracle(lambda A: spectral_norm(eye(A.shape[1]) - A.T @ A))
+CONTRACTION.mutant("nine tenths", "number(1, A) -> number(rational(9, 10), A)")
+CONTRACTION.mutant("norm of A, as if I were taken off again", "number(1, A) -> spectral_norm(A)")

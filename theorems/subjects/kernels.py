@@ -371,11 +371,7 @@ def operands_to_cap(Q: Queries, K: Keys, V: Values, S: Signs, c: kernels.Cap) ->
     return boolean({"Q": Q, "K": K, "V": V, "M": mask_of(S), "c": float(c) if is_tensor(c) else c})
 
 
-@CAPPED.rows("m", "n")
-def capped_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, M: Any, c: Any) -> Any:
-    return kernels.capped_attention(Q[list(rows)], K, V, M[list(rows)], c)
-
-
+CAPPED.rows("m", "n", of=lambda rows, Q, K, V, M, c: kernels.capped_attention(Q[list(rows)], K, V, M[list(rows)], c))
 CAPPED.domain("no key masked", nothing_masked)
 
 
@@ -419,9 +415,9 @@ def heads_with_sinks(
     return boolean({"Q": Q, "K": K, "V": V, "M": mask_of(S) * step(R), "z": z})
 
 
-@SINK.rows("m", "n", axis=2)
-def rows_with_sinks(rows: Sequence[int], Q: Any, K: Any, V: Any, M: Any, z: Any) -> Any:
-    return kernels.sink_attention(Q[:, :, list(rows)], K, V, M[list(rows)], z)
+SINK.rows(
+    "m", "n", axis=2, of=lambda rows, Q, K, V, M, z: kernels.sink_attention(Q[:, :, list(rows)], K, V, M[list(rows)], z)
+)
 
 
 def _sinks_and_logits_about(size: int) -> Callable[[dict[str, Any], Mapping[str, int], Any], None]:

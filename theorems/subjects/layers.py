@@ -100,11 +100,7 @@ def masked_above(arrays: dict[str, Any], sizes: Mapping[str, int], rng: Any) -> 
 
 SOFTMAX.domain("no key masked", nothing_masked)
 SOFTMAX.domain("logits of allowed keys about -2^15", masked_above, in_half=True)
-
-
-@SOFTMAX.rows("m", "n")
-def rows_of_weights(rows: Sequence[int], T: Any, M: Any) -> Any:
-    return masked_softmax(T[list(rows)], M[list(rows)])
+SOFTMAX.rows("m", "n", of=lambda rows, T, M: masked_softmax(T[list(rows)], M[list(rows)]))
 
 
 @SOFTMAX.inputs
@@ -126,11 +122,7 @@ ATTENTION = Profile(
 extreme_domains(ATTENTION)
 ATTENTION.domain("no key masked", nothing_masked)
 ATTENTION.domain("a causal mask", made_causal)
-
-
-@ATTENTION.rows("m", "n")
-def rows_under_mask(rows: Sequence[int], Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.masked_attention(Q[list(rows)], K, V, M[list(rows)])
+ATTENTION.rows("m", "n", of=lambda rows, Q, K, V, M: layers.masked_attention(Q[list(rows)], K, V, M[list(rows)]))
 
 
 @ATTENTION.inputs
@@ -208,11 +200,9 @@ BATCHED = Profile(
 extreme_domains(BATCHED)
 BATCHED.domain("no key masked", nothing_masked)
 BATCHED.domain("a causal mask", made_causal)
-
-
-@BATCHED.rows("m", "n", axis=2)
-def batched_rows(rows: Sequence[int], Q: Any, K: Any, V: Any, M: Any) -> Any:
-    return layers.batched_attention(Q[:, :, list(rows)], K, V, M[list(rows)])
+BATCHED.rows(
+    "m", "n", axis=2, of=lambda rows, Q, K, V, M: layers.batched_attention(Q[:, :, list(rows)], K, V, M[list(rows)])
+)
 
 
 @BATCHED.inputs

@@ -45,24 +45,12 @@ def lower_triangle_softmax(T: Any) -> Any:
 # -- softmax -----------------------------------------------------------------------------------------------------------
 
 SOFTMAX = Profile("hessian.softmax", layout="one distribution per row")
-
-
-@SOFTMAX.rows("m", "n")
-def _(rows: Any, T: Any) -> Any:
-    return softmax(T[rows])
-
-
+SOFTMAX.rows("m", "n", of=lambda rows, T: softmax(T[rows]))
 SOFTMAX.variant("softmax over the wrong axis: columns sum to 1, not rows", lambda T: softmax(T.T).T)
 SOFTMAX.variant("the rows are not normalised", lambda T: exp(T))
 
 SOFTMAX_ROW = Profile("convergence.softmax", layout="one distribution, a row")
-
-
-@SOFTMAX_ROW.rows("d_s", axis=1)
-def _(columns: Any, u: Any) -> Any:
-    return softmax(u)[:, columns]
-
-
+SOFTMAX_ROW.rows("d_s", axis=1, of=lambda columns, u: softmax(u)[:, columns])
 SOFTMAX_ROW.variant("softmax over the wrong axis: every entry is 1", lambda u: softmax(u.T).T)
 SOFTMAX_ROW.variant("the row is not normalised", lambda u: exp(u))
 
@@ -73,13 +61,7 @@ ATTENTION_MATRIX = Profile("hessian.attention_matrix", layout=TOKENS_ARE_ROWS)
 
 
 ATTENTION_MATRIX.domain(BEFORE_THE_SCALE, tokens_before_the_scale, in_half=True)
-
-
-@ATTENTION_MATRIX.rows()
-def _(rows: Any, X: Any, W_Q: Any, W_K: Any) -> Any:
-    return softmax(X[rows] @ W_Q @ (X @ W_K).T / sqrt(W_Q.shape[1]))
-
-
+ATTENTION_MATRIX.rows(of=lambda rows, X, W_Q, W_K: softmax(X[rows] @ W_Q @ (X @ W_K).T / sqrt(W_Q.shape[1])))
 ATTENTION_MATRIX.variant("the scale 1/sqrt(d_K) is missing", lambda X, W_Q, W_K: softmax(X @ W_Q @ W_K.T @ X.T))
 ATTENTION_MATRIX.variant(
     "softmax over the wrong axis: columns sum to 1, not rows",
@@ -110,12 +92,7 @@ ATTENTION.variant(
     lambda X, W_Q, W_K, W_V: lower_triangle_softmax(hessian.attention_logits(X, W_Q, W_K)) @ X @ W_V,
 )
 ATTENTION.variant("the softmax is missing", lambda X, W_Q, W_K, W_V: hessian.attention_logits(X, W_Q, W_K) @ X @ W_V)
-
-
-@ATTENTION.rows()
-def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
-    return softmax(X[rows] @ W_Q @ (X @ W_K).T / sqrt(W_Q.shape[1])) @ X @ W_V
-
+ATTENTION.rows(of=lambda rows, X, W_Q, W_K, W_V: softmax(X[rows] @ W_Q @ (X @ W_K).T / sqrt(W_Q.shape[1])) @ X @ W_V)
 
 SKIPLESS_HEADS = Profile(
     "skipless.multi_head_attention",
@@ -145,12 +122,7 @@ SKIPLESS.variant(
     "a causal mask is applied",
     lambda X, W_Q, W_K, W_V, W_O: lower_triangle_softmax(X @ W_Q @ W_K.T @ X.T) @ X @ W_V @ W_O,
 )
-
-
-@SKIPLESS.rows()
-def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
-    return softmax(X[rows] @ W_Q @ (X @ W_K).T) @ (X @ W_V @ W_O)
-
+SKIPLESS.rows(of=lambda rows, X, W_Q, W_K, W_V, W_O: softmax(X[rows] @ W_Q @ (X @ W_K).T) @ (X @ W_V @ W_O))
 
 HEAD = Profile("dynamics.attention_head", layout=TOKENS_ARE_ROWS + "; logits scaled by beta alone")
 
@@ -175,12 +147,7 @@ HEAD.variant(
     "softmax over the wrong axis: columns sum to 1, not rows",
     lambda X, W_Q, W_K, W_V, beta: softmax((X @ W_Q @ W_K.T @ X.T * beta).T).T @ X @ W_V,
 )
-
-
-@HEAD.rows()
-def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
-    return softmax(X[rows] @ W_Q @ (X @ W_K).T * beta) @ X @ W_V
-
+HEAD.rows(of=lambda rows, X, W_Q, W_K, W_V, beta: softmax(X[rows] @ W_Q @ (X @ W_K).T * beta) @ X @ W_V)
 
 HEADS = Profile(
     "dynamics.multi_head_attention",
@@ -241,11 +208,7 @@ SHALLOW.inputs(
 SHALLOW.variant(
     "the scale tau_0 is missing", lambda X, W_Q, W_K, W_V, tau_0: softmax((X @ W_Q.T) @ (X @ W_K.T).T) @ (X @ W_V.T)
 )
-
-
-@SHALLOW.rows()
-def _(rows: Any, X: Any, W_Q: Any, W_K: Any, W_V: Any, tau_0: Any) -> Any:
-    return softmax(X[rows] @ W_Q.T @ (X @ W_K.T).T * tau_0) @ (X @ W_V.T)
+SHALLOW.rows(of=lambda rows, X, W_Q, W_K, W_V, tau_0: softmax(X[rows] @ W_Q.T @ (X @ W_K.T).T * tau_0) @ (X @ W_V.T))
 
 
 # -- normalisation -----------------------------------------------------------------------------------------------------

@@ -53,6 +53,8 @@ def sqrt(x: Any) -> Any:
     """Entrywise square root, any shape; of a Python integer, the exact scalar that adapts to its partner."""
     if isinstance(x, int):
         return Surd(1, x)
+    if hasattr(x, "__sym_sqrt__"):  # a size that torch has as a symbol
+        return x**0.5
     return x.sqrt() if is_tensor(x) else elementwise(_sqrt_scalar, _promoted(x))
 
 

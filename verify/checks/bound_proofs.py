@@ -45,8 +45,8 @@ from verify.vocabulary.shapes import Real, Shape, Size, parameter_names
 
 #: How far the quantities may be from the functions in floats, relative to the larger side; the unit of all residuals here.
 AGREEMENT = 1e-8
-#: Inputs at which a derivation is evaluated.
-SPOTS = 12
+#: Inputs at which a derivation is evaluated; as many as the second number where a certificate of it is kept, but at effort deep.
+SPOTS, WITH_CERTIFICATE = 12, 6
 #: A change of the inputs, relative to them, that quantities which floats can tell stand without a trace.
 NUDGE = 2.0**-42
 
@@ -154,11 +154,11 @@ class Spot:
     broken: bool = False  #: whether left > right for certain, in balls
 
 
-def spots_of(claim: Claim, proof: BoundProof, settings: Settings) -> list[Spot]:
-    """The derivation evaluated at inputs that satisfy the assumptions."""
+def spots_of(claim: Claim, proof: BoundProof, settings: Settings, count: int = SPOTS) -> list[Spot]:
+    """The derivation evaluated at so many inputs that satisfy the assumptions."""
     found: list[Spot] = []
     for draw in systematic(claim, 6 * SPOTS, settings.seed):
-        if len(found) == SPOTS:
+        if len(found) == count:
             break
         arrays = draw.arrays(claim, 1)
         batch = raw_tensors(claim, arrays, settings, "float64")
@@ -317,11 +317,12 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
 
     That no wrong variant can be derived too is tried at effort deep, and takes most of the time.
     """
-    proof = prove_bound_claim(claim, settings.effort.anew)
-    spots = spots_of(claim, proof, settings) if proof.proved else []
+    proof, before = prove_bound_claim(claim, settings.effort.anew), kept_of(claim)
+    count = WITH_CERTIFICATE if before is not None and not settings.effort.anew else SPOTS
+    spots = spots_of(claim, proof, settings, count) if proof.proved else []
     tightest = tightest_spots(claim, proof, settings) if proof.proved else []
     spots += tightest
-    certificate = certified_bound(claim, proof, kept_of(claim), settings.effort.anew) if proof.proved else None
+    certificate = certified_bound(claim, proof, before, settings.effort.anew) if proof.proved else None
     problem = proof.reason if not proof.proved else _problem(spots)
     far = far_spots(claim, proof, settings) if problem is None else []
     problem = problem or _far_problem(far) or (certificate.problem if certificate is not None else None)

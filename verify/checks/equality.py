@@ -24,10 +24,10 @@ from verify.checks.evaluation import (
     shapes_differ,
 )
 from verify.checks.fixed_sizes import proved_at_sizes
-from verify.checks.foresight import Ahead, Evaluated, evaluated, foreseen, in_float32
+from verify.checks.foresight import Ahead, Evaluated, Plan, plan
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.satisfied import float_tests, floats_meet, satisfies
-from verify.checks.search import Tally, Violated, enough, search
+from verify.checks.search import Tally, Violated, search
 from verify.checks.settings import Settings
 from verify.checks.units import BITS, Unit, magnitude, unit_at
 from verify.inputs.generators import WIDE, Arrays, Draw, at_scales, systematic
@@ -83,14 +83,10 @@ class EqualityAttack(Attack[Equal | HasStructure]):
 
     def sampled(self, claim: Claim, settings: Settings, dtype: str) -> Record:
         """Compare on batches of drawn tensors; the worst seed of each batch is measured in rounding units."""
-        examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
         try:
-            draws = foreseen(claim, settings, examples)
-            draws = in_float32(claim, settings, draws) if dtype == "float32" else draws
-            functions = [*self.compared_in_shape(claim), *float_tests(claim)]
-            most = enough(claim, settings, 0, witnesses_of(claim, f"sampled {dtype}").code)
-            first = draws[: int(min(len(draws), most))]
-            return self._sampled(claim, settings, dtype, Ahead(claim, functions, first, settings, dtype), draws)
+            return self._sampled(
+                claim, settings, dtype, plan(claim, settings, witnesses_of(claim, f"sampled {dtype}"), dtype)
+            )
         except Violated as found:  # a search draw by draw finds it again, and shrinks it
             record = self._sampled(claim, settings, dtype)
             if record.outcome == UPHELD:  # but what was found stands, even if it is not found again
@@ -100,16 +96,13 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         except Exception:  # the draw that raises is found, and shrunk, by a search
             return self._sampled(claim, settings, dtype)
 
-    def _sampled(
-        self, claim: Claim, settings: Settings, dtype: str, ahead: Ahead | None = None, draws: Sequence[Draw] = ()
-    ) -> Record:
-        """As `sampled`: at these draws, which were evaluated ahead, where what is violated raises; or by a search."""
-        sampling = _Sampling(self, claim, settings, dtype, ahead)
-        violated = None
-        if ahead is None:
+    def _sampled(self, claim: Claim, settings: Settings, dtype: str, planned: Plan | None = None) -> Record:
+        """As `sampled`: at these draws, which are evaluated ahead, where what is violated raises; or by a search."""
+        sampling, violated = _Sampling(self, claim, settings, dtype), None
+        if planned is None:
             violated = sampling.search()
         else:
-            sampling.through(draws)
+            sampling.through(planned)
         record = self._record(
             claim, f"sampled {dtype}", dtype, sampling.tally, sampling.worst, sampling.mutants, violated, settings
         )
@@ -254,6 +247,8 @@ class EqualityAttack(Attack[Equal | HasStructure]):
                 left, right, problem = self._both(claim, inputs)
                 residual, digits = (math.inf, -math.inf) if problem else _object_residual(left, right, arithmetic)
                 for mutant in tried:
+                    if mutants[mutant.name] >= CLEARLY_DEAD and not settings.effort.anew:
+                        continue
                     wrong = flat_objects(claim.evaluate(self.mutated(claim, mutant.function), inputs))
                     gap = math.inf if wrong.shape != right.shape else _object_residual(wrong, right, arithmetic)[0]
                     mutants[mutant.name] = max(mutants[mutant.name], gap)
@@ -279,15 +274,16 @@ class EqualityAttack(Attack[Equal | HasStructure]):
 class _Sampling:
     """How far both sides are apart on floats, and how far each mutant is from the truth, at the draws examined so far."""
 
-    def __init__(
-        self, attack: EqualityAttack, claim: Claim, settings: Settings, dtype: str, ahead: Ahead | None
-    ) -> None:
-        self.attack, self.claim, self.settings, self.dtype, self.ahead = attack, claim, settings, dtype, ahead
+    def __init__(self, attack: EqualityAttack, claim: Claim, settings: Settings, dtype: str) -> None:
+        self.attack, self.claim, self.settings, self.dtype = attack, claim, settings, dtype
+        self.ahead: Ahead | None = None
         self.sides = attack.sides(claim)
         self.tally, self.worst = Tally(), 0.0
         self.mutants = {mutant.name: 0.0 for mutant in claim.mutants}
         self.found = Witnesses()
         self._kept = witnesses_of(claim, f"sampled {dtype}")
+        #: Units at which a mutant is not measured again; where an earlier search found how far away it is, it need only be dead.
+        self._settled = SEPARATION if settings.repeats(self._kept.code) else CLEARLY_DEAD
         self._starts = self._kept.starts
 
     def search(self) -> Violated | None:
@@ -295,18 +291,20 @@ class _Sampling:
         examples = self.settings.effort.tying(self.settings.effort.examples, self.claim.all_sizes)
         return search(self.claim, self.settings, self.examine, examples, first=self._starts)
 
-    def through(self, draws: Sequence[Draw]) -> None:
+    def through(self, planned: Plan) -> None:
         """The kept draws and these; raises `Violated`."""
-        most = enough(self.claim, self.settings, len(self._starts), self._kept.code)
-        for draw in (*self._starts, *draws):
-            if self.tally.draws < most or not self.tally.has_decided(draw):
+        self.ahead = self._ahead([*self._starts, *planned.certain])
+        for draw in self._starts:
+            self.examine(draw)
+        for place, draw in enumerate(planned.draws):
+            if place < planned.most or not self.tally.has_decided(draw):
                 self.examine(draw)
 
     def examine(self, draw: Draw | Given) -> None:
         """Compare at one draw, and keep it where it shows more than those before; raises `Violated`."""
         before, worst_before, seeds = dict(self.mutants), self.worst, draw.seeds or self.settings.effort.batch
         try:
-            self._compare(draw, seeds)
+            self._compare(draw)
         finally:
             self.found.note(before, self.mutants, data_of(draw, seeds), SEPARATION)
             if self.worst > max(worst_before, ROUNDING_LIMIT):  # of a claim that is refuted, where it breaks
@@ -314,8 +312,8 @@ class _Sampling:
         if self._starts and draw is self._starts[-1]:
             self._kept.require_dead(self.claim, self.mutants, SEPARATION)
 
-    def _compare(self, draw: Draw | Given, seeds: int) -> None:
-        at = self._evaluated(draw, seeds)
+    def _compare(self, draw: Draw | Given) -> None:
+        at = self._evaluated(draw)
         left, right = at.values[0], at.values[1] if len(self.sides) == 2 else at.values[0] * 0
         finite = (left.isfinite() & right.isfinite()).all(1)
         usable = floats_meet(self.claim, at.values[len(self.sides) :], finite)
@@ -353,11 +351,14 @@ class _Sampling:
             )
         return None
 
-    def _evaluated(self, draw: Draw | Given, seeds: int) -> Evaluated:
-        if isinstance(draw, Draw) and self.ahead is not None and draw in self.ahead:
+    def _evaluated(self, draw: Draw | Given) -> Evaluated:
+        if self.ahead is not None and draw in self.ahead:
             return self.ahead.at(draw)
+        return self._ahead([draw]).at(draw)
+
+    def _ahead(self, points: Sequence[Draw | Given]) -> Ahead:
         functions = [*self.attack.compared_in_shape(self.claim), *float_tests(self.claim)]
-        return evaluated(self.claim, functions, draw.arrays(self.claim, seeds), self.settings, self.dtype)
+        return Ahead(self.claim, functions, points, self.settings, self.dtype)
 
     def _worst_seed(self, at: Evaluated, difference: Any, size: Any, usable: Any) -> tuple[int, Unit] | None:
         """The seed where the sides differ most, with its unit; None where it is no worse than what is known.
@@ -369,11 +370,15 @@ class _Sampling:
             index = int(_relative(difference, size).masked_fill(~usable, -1.0).argmax())
             # a unit is no less than one rounding of the largest entries, which shows what cannot be worse
             rounding = 2.0 ** (1 - BITS[self.dtype]) * float(size[index])
-            if _in_units(float(difference[index]), rounding) <= self.worst and all(
-                score >= CLEARLY_DEAD for score in self.mutants.values()
-            ):
+            settled = all(score >= self._settled for score in self.mutants.values())
+            if settled and _in_units(float(difference[index]), rounding) <= self.worst:
                 return None
-            unit = self._unit(at.arrays, index)
+            # nor is it less than the unit of the first side, which is often the shorter one; every violation is measured
+            known = min(self.worst, ROUNDING_LIMIT) if settled else 0.0
+            least = float(difference[index]) / known if known > 0 else math.inf
+            unit = self._unit(at.arrays, index, least)
+            if unit.usable and unit.value >= least:
+                return None
             if not unit.usable and undecided < UNDECIDED and int(usable.sum()) > 1:
                 usable[index], undecided = False, undecided + 1  # the next worst seed decides
                 continue
@@ -388,19 +393,19 @@ class _Sampling:
                 return index, unit
             usable[index] = False  # the next worst seed decides
 
-    def _unit(self, arrays: Arrays, index: int) -> Unit:
-        return unit_at(self.claim, self.sides, one_of(self.claim, arrays, index), BITS[self.dtype])
+    def _unit(self, arrays: Arrays, index: int, least: float = math.inf) -> Unit:
+        return unit_at(self.claim, self.sides, one_of(self.claim, arrays, index), BITS[self.dtype], least)
 
     # -- mutants -------------------------------------------------------------------------------------------------------
 
     def _score(self, at: Evaluated, right: Any, size: Any, usable: Any, index: int, unit: Unit) -> None:
         """Measure the mutants that are not clearly dead: at the worst seed, at a typical one, and each where it is farthest."""
-        alive = [mutant for mutant in self.claim.mutants if self.mutants[mutant.name] < CLEARLY_DEAD]
+        alive = [mutant for mutant in self.claim.mutants if self.mutants[mutant.name] < self._settled]
         functions = [self.attack.mutated(self.claim, mutant.function) for mutant in alive]
         values = all_in_batch(self.claim, functions, at.raw)
         wrong = {mutant.name: value for mutant, value in zip(alive, values, strict=True)}
         self._score_at(wrong, right, index, unit)
-        if min(self.mutants.values(), default=math.inf) < CLEARLY_DEAD:
+        if min(self.mutants.values(), default=math.inf) < self._settled:
             # the seed that is worst for the truth is also the one at which it is hardest to tell from a mutant
             typical = int(usable.nonzero()[0, 0])
             self._score_at(wrong, right, typical, self._unit(at.arrays, typical))
@@ -410,7 +415,7 @@ class _Sampling:
         if not unit.usable or unit.value == 0.0:  # undecidable, or everything vanishes: nothing to tell apart
             return
         for name, value in wrong.items():
-            if self.mutants[name] < CLEARLY_DEAD:
+            if self.mutants[name] < self._settled:
                 gap = _mismatch(value[index], right[index])
                 self.mutants[name] = max(self.mutants[name], _in_units(gap, unit.value))
 

@@ -1,7 +1,7 @@
-"""What a sampled check will look at, known beforehand.
+"""What a search will look at, known beforehand.
 
 Its draws do not depend on what is found at them, as long as nothing is: those of equal sizes are evaluated together, since
-to call the functions costs more than a few more seeds.
+to call the functions costs more than a few more seeds.  A search that repeats an earlier one needs fewer of them.
 """
 
 from __future__ import annotations
@@ -12,15 +12,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from verify.checks.evaluation import all_in_batch, raw_tensors
-from verify.checks.search import drawn, everywhere, one_of_each_domain
+from verify.checks.search import drawn, everywhere
 from verify.checks.settings import Settings
 from verify.inputs.generators import Arrays, Draw, choices_of, draws_among
-from verify.inputs.witnesses import Given
+from verify.inputs.witnesses import Given, Witnesses
 from verify.vocabulary.claims import Claim
+from verify.vocabulary.shapes import Shape, Size
 
 #: Seeds evaluated together at most; more only take memory.
 TOGETHER = 256
+#: Sizes at which every domain is drawn once of a claim that is proved for all sizes.
+SIZES = 3
+#: Seeds of a draw of a claim whose functions take one at a time.
+SINGLY = 16
 
 
 @dataclass(frozen=True)
@@ -30,14 +37,6 @@ class Evaluated:
     arrays: Arrays
     raw: dict[str, Any]
     values: Sequence[Any]
-
-
-def evaluated(
-    claim: Claim, functions: Sequence[Callable[..., Any]], arrays: Arrays, settings: Settings, dtype: str
-) -> Evaluated:
-    """The functions at one draw."""
-    raw = raw_tensors(claim, arrays, settings, dtype)
-    return Evaluated(arrays, raw, all_in_batch(claim, functions, raw))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -64,63 +63,121 @@ def _places(sizes: int, domains: int, examples: int, seed: int | None) -> tuple[
     return tuple(seen)
 
 
-def in_float32(claim: Claim, settings: Settings, draws: tuple[Draw, ...]) -> tuple[Draw, ...]:
-    """The draws that are examined in float32 beside float64: one of every domain and a quarter of the others.
+@dataclass(frozen=True)
+class Plan:
+    """The draws of a search after the kept ones, in their order.
 
-    Of a claim that is proved for all sizes, a quarter of all.  Both precisions run the same functions; at effort deep all
-    draws are examined in both.
+    After the first `most` of them it passes over those of kinds of inputs that it has decided.
     """
-    if settings.effort.anew or "float64" not in settings.dtypes:
-        return draws
-    first = 0 if claim.all_sizes else len(one_of_each_domain(claim, settings))
-    return draws[: first + settings.effort.tying(len(draws) - first, proved=True)]
+
+    draws: tuple[Draw, ...]
+    most: int
+
+    @property
+    def certain(self) -> tuple[Draw, ...]:
+        """The draws that are examined whatever is found."""
+        return self.draws[: self.most]
+
+
+def plan(claim: Claim, settings: Settings, kept: Witnesses, dtype: str = "float64") -> Plan:
+    """What is drawn for a claim after the kept points.
+
+    Where the search repeats the one that found these: one draw of every domain and a quarter of the others.  Of a claim that
+    is proved for all sizes, one of every domain alone, at few sizes, which ties the functions to what is proved.
+
+    In float32 beside float64 fewer, since both precisions run the same functions: one draw of every domain and a quarter of
+    the others; a quarter of all where the claim is proved, or where the search repeats an earlier one.
+    """
+    examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
+    first, repeats = everywhere(claim, settings), settings.repeats(kept.code)
+    if repeats and claim.all_sizes:
+        few = at_few_sizes(claim, kept.starts, first)
+        found = Plan((*few, *first), len(few))
+    else:
+        draws = foreseen(claim, settings, examples)
+        others = settings.effort.tying(settings.effort.examples, proved=True)
+        found = Plan(draws, len(first) + others if repeats else len(draws))
+    if repeats and not claim.batched:  # where each seed costs a call
+        found = Plan(tuple(replace(draw, seeds=SINGLY) for draw in found.draws), found.most)
+    if dtype != "float32" or settings.effort.anew or "float64" not in settings.dtypes:
+        return found
+    whole = 0 if claim.all_sizes or repeats else len(first)
+    most = whole + settings.effort.tying(len(found.certain) - whole, proved=True)
+    return Plan(found.draws[:most], most)
+
+
+def at_few_sizes(claim: Claim, starts: Sequence[Draw | Given], draws: Sequence[Draw]) -> list[Draw]:
+    """The draws at the first sizes of the kept ones and theirs, so that fewer groups are evaluated.
+
+    The claim's own domains stay at their sizes.
+    """
+    kept = [point.sizes for point in starts if isinstance(point, Draw)]
+    sizes = list(dict.fromkeys([*kept, *(draw.sizes for draw in reversed(draws))]))[:SIZES]
+    return [
+        draw if draw.domain in claim.special_domains else replace(draw, sizes=sizes[place % len(sizes)])
+        for place, draw in enumerate(draws)
+    ]
 
 
 class Ahead:
-    """The functions at draws that are known beforehand, evaluated when the first of a group is asked for."""
+    """The functions at points that are known beforehand, evaluated when the first of a group is asked for."""
 
     def __init__(
         self,
         claim: Claim,
         functions: Sequence[Callable[..., Any]],
-        draws: Sequence[Draw],
+        points: Sequence[Draw | Given],
         settings: Settings,
         dtype: str,
     ) -> None:
         self._claim, self._functions, self._settings, self._dtype = claim, functions, settings, dtype
-        self._left = Counter(draws)
-        self._found: dict[Draw, Evaluated] = {}
-        self._groups: dict[Draw, list[tuple[Draw, Arrays]]] = {}
-        open_groups: dict[Any, list[tuple[Draw, Arrays]]] = {}
-        most = max(1, TOGETHER // settings.effort.batch) if claim.batched else 1
-        for draw in self._left:
-            arrays = draw.arrays(claim, settings.effort.batch)
-            alike = tuple(value if isinstance(value, int) else value.shape[1:] for value in arrays.values())
+        self._left = Counter(points)
+        self._found: dict[Draw | Given, Evaluated] = {}
+        self._groups: dict[Draw | Given, list[Draw | Given]] = {}
+        open_groups: dict[Any, list[Draw | Given]] = {}
+        for point in self._left:
+            alike = shapes_at(claim, point)
             group = open_groups.setdefault(alike, [])
-            group.append((draw, arrays))
-            self._groups[draw] = group
-            if len(group) == most:
-                del open_groups[alike]
+            if group and (not claim.batched or self._seeds(point) + sum(map(self._seeds, group)) > TOGETHER):
+                group = open_groups[alike] = []
+            group.append(point)
+            self._groups[point] = group
 
-    def __contains__(self, draw: Draw | Given) -> bool:
-        return isinstance(draw, Draw) and self._left[draw] > 0
+    def __contains__(self, point: Draw | Given) -> bool:
+        return self._left[point] > 0
 
-    def at(self, draw: Draw) -> Evaluated:
-        """The functions at a draw, which is forgotten when it was asked for as often as it was announced."""
-        if draw not in self._found:
-            self._evaluate(self._groups[draw])
-        self._left[draw] -= 1
-        return self._found[draw] if self._left[draw] else self._found.pop(draw)
+    def at(self, point: Draw | Given) -> Evaluated:
+        """The functions at a point, which is forgotten when it was asked for as often as it was announced."""
+        if point not in self._found:
+            self._evaluate(self._groups[point])
+        self._left[point] -= 1
+        return self._found[point] if self._left[point] else self._found.pop(point)
 
-    def _evaluate(self, group: Sequence[tuple[Draw, Arrays]]) -> None:
+    def _seeds(self, point: Draw | Given) -> int:
+        return point.seeds or self._settings.effort.batch
+
+    def _evaluate(self, group: Sequence[Draw | Given]) -> None:
         import torch
 
-        raws = [raw_tensors(self._claim, arrays, self._settings, self._dtype) for _, arrays in group]
+        seeds = list(map(self._seeds, group))
+        every = [point.arrays(self._claim, batch) for point, batch in zip(group, seeds, strict=True)]
+        raws = [raw_tensors(self._claim, arrays, self._settings, self._dtype) for arrays in every]
         together = {
             name: value if isinstance(value, int) else torch.cat([raw[name] for raw in raws])
             for name, value in raws[0].items()
         }
         values = all_in_batch(self._claim, self._functions, together)
-        each = zip(*(value.chunk(len(group)) for value in values), strict=True)
-        for (draw, arrays), raw, own in zip(group, raws, each, strict=True):
-            self._found[draw] = Evaluated(arrays, raw, own)
+        each = zip(*(value.split(seeds) for value in values), strict=True)
+        for point, arrays, raw, own in zip(group, every, raws, each, strict=True):
+            self._found[point] = Evaluated(arrays, raw, own)
+
+
+def shapes_at(claim: Claim, point: Draw | Given) -> tuple[Any, ...]:
+    """Of every parameter its value if it is a size, else its shape without the axis of seeds."""
+    if isinstance(point, Given):
+        return tuple(value if isinstance(value, int) else np.shape(value) for value in point.inputs.values())
+    sizes = dict(point.sizes)
+    return tuple(
+        sizes[spec.name] if isinstance(spec, Size) else spec.resolve(sizes) if isinstance(spec, Shape) else ()
+        for spec in claim.parameters.values()
+    )

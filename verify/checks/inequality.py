@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +16,10 @@ from verify.checks.ascent import ascents
 from verify.checks.attack import Attack, Check
 from verify.checks.decisions import Decision, Place
 from verify.checks.evaluation import all_in_batch, as_balls, at_objects, exact_text, one_of, raw_tensors
+from verify.checks.foresight import Ahead, Plan, plan
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.satisfied import float_tests, floats_meet
-from verify.checks.search import Tally, enough, search
+from verify.checks.search import Tally, search
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, at_scales, systematic
 from verify.inputs.shrinking import shrunk
@@ -26,6 +27,8 @@ from verify.inputs.witnesses import Given, Witnesses, data_of, given, witnesses_
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import AtMost
 
+#: Of how many seeds of a batch, those of the highest scores, balls are asked.
+TELLING = 3
 #: How many of the tightest inputs balls decide, and how many are kept for that, as balls may say nothing of the tightest.
 KEPT, RESERVE = 6, 32
 #: How many points of the rise of the score a record keeps.
@@ -109,12 +112,12 @@ class Scores:
     unclear: Any
     undefined: int
 
-    @property
-    def telling(self) -> list[int]:
-        """The seeds to look at: the highest scores, the bounds that are broken by most, and one of which floats say nothing."""
+    def telling(self, count: int) -> list[int]:
+        """The seeds to look at: so many of the highest scores, the bounds that are broken by most, and one of which floats say
+        nothing."""
         broken = _largest(self.excess, self.usable & (self.excess > 0), 1)
         beyond = _largest(self.excess, self.usable & self.score.isposinf(), 1)
-        finite = _largest(self.score, self.usable & self.score.isfinite())
+        finite = _largest(self.score, self.usable & self.score.isfinite(), count)
         return list(dict.fromkeys([*finite, *broken, *beyond, *_largest(self.score, self.unclear, 1)]))
 
 
@@ -149,16 +152,20 @@ class BoundAttack(Attack[AtMost]):
         starts: list[tuple[float, Draw | Given]] = []
         refuted = False  # a claim that is expected to be broken, and is: its counterexample decides, not this search
         kept, found_now = witnesses_of(claim, "attacked float64"), Witnesses()
-        most = enough(claim, settings, len(kept.starts), kept.code)
+        first = kept.starts
+        repeats = settings.repeats(kept.code)
+        planned = plan(claim, settings, kept) if repeats else Plan((), 0)
+        ahead = self._ahead(claim, [*first, *planned.certain], settings)
+        # of what an earlier search found it is enough that it is found again
+        dead, each = (SEPARATION, 1) if repeats else (CLEARLY_DEAD, TELLING)
 
         def examine(draw: Draw | Given) -> None:
             nonlocal refuted
-            if refuted or (tally.draws >= most and tally.has_decided(draw)):
+            if refuted:
                 return
             before, seeds = dict(mutants), draw.seeds or settings.effort.batch
-            arrays = draw.arrays(claim, seeds)
-            raw = raw_tensors(claim, arrays, settings, "float64")
-            found = self._scores(claim, raw)
+            values = (ahead if draw in ahead else self._ahead(claim, [draw], settings)).at(draw)
+            arrays, raw, found = values.arrays, values.raw, self._scores(claim, values.values)
             tally.count(draw, len(found.usable), int(found.usable.sum()), found.undefined)
             hall.seen = tally.examples
             best = -math.inf
@@ -167,7 +174,7 @@ class BoundAttack(Attack[AtMost]):
             def at(index: int) -> Place:
                 return places.setdefault(index, Place(claim, one_of(claim, arrays, index)))
 
-            for index in found.telling:
+            for index in found.telling(each):
                 value = self._settled(float(found.score[index]), at(index))
                 hall.offer(value, at(index), dict(draw.sizes))
                 best = max(best, value)
@@ -175,24 +182,31 @@ class BoundAttack(Attack[AtMost]):
             if not bool(found.usable.any()):
                 return
             starts.append((best, draw))
-            alive = [mutant for mutant in claim.mutants if mutants[mutant.name] < CLEARLY_DEAD]
+            alive = [mutant for mutant in claim.mutants if mutants[mutant.name] < dead]
             sides = all_in_batch(claim, [mutant.function for mutant in alive], raw)
             for mutant, side in zip(alive, sides, strict=True):
                 wrong = self._score(found.left, side)
                 beyond = _largest((found.left - side).amax(1), found.usable & wrong.isposinf(), 1)
                 # where both sides nearly vanish an infinite ratio may be rounding, which must not crowd out others
-                for index in [*_largest(wrong.nan_to_num(-math.inf, -math.inf, -math.inf), found.usable), *beyond]:
+                near = _largest(wrong.nan_to_num(-math.inf, -math.inf, -math.inf), found.usable, TELLING)
+                for index in [*near, *beyond]:
+                    if mutants[mutant.name] >= dead:
+                        break
                     mutants[mutant.name] = max(mutants[mutant.name], at(index).excess(mutant.function))
             found_now.note(before, mutants, data_of(draw, seeds), SEPARATION)
             if math.isfinite(best) and hypothesis.currently_in_test_context():  # only what Hypothesis drew
                 hypothesis.target(best, label="closeness to violation")
 
-        for start in kept.starts:
+        for start in first:
             examine(start)
         known = max((score for score, _ in starts), default=-math.inf)
         if not refuted:
             kept.require_dead(claim, mutants, SEPARATION)
-        search(claim, settings, examine, settings.effort.tying(settings.effort.examples, claim.all_sizes))
+        for place, draw in enumerate(planned.draws):
+            if place < planned.most or not tally.has_decided(draw):
+                examine(draw)
+        if not repeats:
+            search(claim, settings, examine, settings.effort.tying(settings.effort.examples, claim.all_sizes))
         # from a kept witness that no draw beats, for the same code, an ascent has nothing to gain
         climbed = kept.code == settings.code != "" and known >= max((score for score, _ in starts), default=-math.inf)
         if self.relation.ascent and starts and not refuted and (settings.effort.anew or not climbed):
@@ -200,7 +214,7 @@ class BoundAttack(Attack[AtMost]):
             best_draws = [draw for _, draw in heapq.nlargest(4, starts, key=lambda pair: pair[0])]
             self._climb(claim, settings, best_draws, hall)
         before = dict(mutants)
-        record = self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutants)
+        record = self._judged(claim, "attacked float64", "float64", settings, tally, hall, mutants, dead)
         best = [candidate.place for candidate, _ in hall.decided(claim.the_formula)[:2]]
         for mutant in claim.mutants:  # dead only where an ascent led to
             if mutants[mutant.name] > before[mutant.name] and mutants[mutant.name] >= SEPARATION:
@@ -210,12 +224,18 @@ class BoundAttack(Attack[AtMost]):
         record.details["witnesses"] = found_now.data()
         return record
 
-    def _scores(self, claim: Claim, raw: dict[str, Any]) -> Scores:
-        """What floats say of the claim at every seed of a batch."""
+    def _sides(self, claim: Claim) -> list[Callable[..., Any]]:
+        """What floats are asked for: both sides, and the tests of inequalities."""
+        return [claim.the_formula, claim.the_oracle, *float_tests(claim)]
+
+    def _ahead(self, claim: Claim, points: Sequence[Draw | Given], settings: Settings) -> Ahead:
+        return Ahead(claim, self._sides(claim), points, settings, "float64")
+
+    def _scores(self, claim: Claim, values: Sequence[Any]) -> Scores:
+        """What floats say of the claim at every seed of a batch, given the values of `_sides`."""
         import torch
 
-        functions = [claim.the_formula, claim.the_oracle, *float_tests(claim)]
-        right, left, *tests = all_in_batch(claim, functions, raw)
+        right, left, *tests = values
         defined = right.isfinite().all(1) & left.isfinite().all(1)
         usable = floats_meet(claim, tests, defined)
         finite = torch.stack([defined, *(test.isfinite().all(1) for test in tests)]).all(0)
@@ -267,8 +287,8 @@ class BoundAttack(Attack[AtMost]):
         for draw, ascent in zip(starts, ascents(claim.parameters, raws, score, steps), strict=True):
             hall.seen += ascent.seen
             for raw in (ascent.raw, *ascent.crossed):
-                found = self._scores(claim, raw)
-                for index in found.telling:
+                found = self._scores(claim, all_in_batch(claim, self._sides(claim), raw))
+                for index in found.telling(TELLING):
                     place = Place(claim, {
                         name: value if isinstance(value, int) else value[index].cpu().numpy()
                         for name, value in raw.items()
@@ -284,6 +304,7 @@ class BoundAttack(Attack[AtMost]):
         tally: Tally,
         hall: Hall,
         mutants: dict[str, float],
+        dead: float = CLEARLY_DEAD,
     ) -> Record:
         broken: Candidate | None = None
         ratio: float | None = None
@@ -295,7 +316,7 @@ class BoundAttack(Attack[AtMost]):
                 ratio = decision.ratio if ratio is None else max(ratio, decision.ratio)
         for mutant in claim.mutants:
             for candidate, _ in decided[:2]:
-                if mutants[mutant.name] < CLEARLY_DEAD:
+                if mutants[mutant.name] < dead:
                     mutants[mutant.name] = max(mutants[mutant.name], candidate.place.excess(mutant.function))
         message = ""
         details: dict[str, Any] = {}
@@ -343,11 +364,13 @@ class BoundAttack(Attack[AtMost]):
         """The bound decided in balls at drawn inputs of every domain; equality within the enclosure counts as upheld."""
         tally, hall = Tally(), Hall()
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
+        wanted = settings.effort.tying(settings.effort.enclosed, claim.all_sizes and not settings.effort.anew)
         places: list[Draw | Given] = [*systematic(claim, 4 * settings.effort.enclosed, settings.seed)]
         # where a bound is tight its assumptions are met: of use where they are so rarely
         places += [point for point in witnesses_of(claim, "attacked float64").starts if isinstance(point, Given)]
         for draw in places:
-            if tally.satisfied >= settings.effort.enclosed:
+            dead = all(excess >= SEPARATION for excess in mutants.values())
+            if tally.satisfied >= (wanted if dead else settings.effort.enclosed):
                 break
             place = Place(claim, one_of(claim, draw.arrays(claim, 1), 0))
             decision = place.decide(claim.the_formula)
@@ -358,7 +381,8 @@ class BoundAttack(Attack[AtMost]):
             score = math.inf if decision.certain else (decision.ratio if decision.ratio is not None else 0.0)
             hall.offer(min(score, BEYOND), place, dict(draw.sizes))
             for mutant in claim.mutants:
-                mutants[mutant.name] = max(mutants[mutant.name], place.excess(mutant.function))
+                if mutants[mutant.name] < CLEARLY_DEAD or settings.effort.anew:
+                    mutants[mutant.name] = max(mutants[mutant.name], place.excess(mutant.function))
         return self._judged(claim, "enclosed", "ball", settings, tally, hall, mutants)
 
     def scaled(self, claim: Claim, settings: Settings) -> Record:
@@ -393,7 +417,7 @@ def _proved(claim: Claim, settings: Settings) -> Record:
     return proved_bound(claim, settings)
 
 
-def _largest(score: Any, usable: Any, count: int = 3) -> list[int]:
+def _largest(score: Any, usable: Any, count: int) -> list[int]:
     """Indices of the largest scores among the usable seeds, best first."""
     order = score.masked_fill(~usable, -math.inf).argsort(descending=True)
     return [int(index) for index in order[:count] if bool(usable[index])]

@@ -10,7 +10,7 @@ from typing import Any
 from verify.checks.attack import Attack, Check
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, sizes_text
 from verify.checks.search import Tally
-from verify.checks.settings import Settings
+from verify.checks.settings import FEWER, Settings
 from verify.inputs.generators import Draw, at_scales, systematic
 from verify.oracles.statistics import FALSE_ALARM, LawTest
 from verify.vocabulary.claims import Claim
@@ -19,6 +19,8 @@ from verify.vocabulary.shapes import parameter_names
 
 #: Tests of which a record keeps what was observed.
 KEPT = 12
+#: Mutants are tried on a quarter of the samples first, by the same tests, where these are so many at least.
+ENOUGH = 25
 
 
 class LawAttack(Attack[FollowsLaw]):
@@ -35,16 +37,18 @@ class LawAttack(Attack[FollowsLaw]):
         for draw in [*draws, *at_scales(claim, 1, settings.seed)]:
             tally.count(draw, self.relation.samples, self.relation.samples, 0)
             sizes = sizes_text(dict(draw.sizes))
-            found += [(sizes, test) for test in self._run(claim, claim.the_formula, draw, settings)]
+            found += [
+                (sizes, test) for test in self._run(claim, claim.the_formula, draw, settings, self.relation.samples)
+            ]
         p_true = _smallest_p([test for _, test in found])
         budget = FALSE_ALARM * len(found)
         p_mutants = {}
+        few, bar = self.relation.samples // FEWER, min(budget, p_true / SEPARATION)
+        first = [few] if few >= ENOUGH and not settings.effort.anew else []
         for mutant in claim.mutants:
-            tests: list[LawTest] = []
-            for draw in draws:  # until it is dead
-                tests += self._run(claim, mutant.function, draw, settings)
-                p_mutants[mutant.name] = _smallest_p([test for test in tests if not math.isnan(test.p)])
-                if p_mutants[mutant.name] < min(budget, p_true / SEPARATION):
+            for samples in (*first, self.relation.samples):  # until it is dead
+                p_mutants[mutant.name] = self._p_of(claim, mutant.function, draws, settings, samples, bar)
+                if p_mutants[mutant.name] < bar:
                     break
         gaps = {name: p_true / p for name, p in p_mutants.items()}
         sizes, lowest = min(found, key=lambda pair: -1.0 if math.isnan(pair[1].p) else pair[1].p)
@@ -74,10 +78,31 @@ class LawAttack(Attack[FollowsLaw]):
             },
         )
 
-    def _run(self, claim: Claim, formula: Callable[..., Any], draw: Draw, settings: Settings) -> list[LawTest]:
+    def _p_of(
+        self,
+        claim: Claim,
+        formula: Callable[..., Any],
+        draws: Sequence[Draw],
+        settings: Settings,
+        samples: int,
+        bar: float,
+    ) -> float:
+        """The p-value of a mutant at the first draws, as many as it takes to bring it below `bar`."""
+        tests: list[LawTest] = []
+        p = 1.0
+        for draw in draws:
+            tests += self._run(claim, formula, draw, settings, samples)
+            p = _smallest_p([test for test in tests if not math.isnan(test.p)])
+            if p < bar:
+                break
+        return p
+
+    def _run(
+        self, claim: Claim, formula: Callable[..., Any], draw: Draw, settings: Settings, samples: int
+    ) -> list[LawTest]:
         arrays = draw.arrays(claim, 1)
         raw = {name: value if isinstance(value, int) else value[0] for name, value in arrays.items()}
-        return law_tests(claim, formula, raw, draw.seed, settings, self.relation.samples)
+        return law_tests(claim, formula, raw, draw.seed, settings, samples)
 
 
 def _smallest_p(tests: Sequence[LawTest]) -> float:

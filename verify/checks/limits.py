@@ -40,7 +40,7 @@ class LimitAttack(Attack[TendsTo]):
     def checks(self, claim: Claim, settings: Settings) -> list[Check]:
         if isinstance(self.relation.rate, QuadraticRate) or self.relation.rate.deterministic:
             return [Check("rate", "ball", self.deterministic)]
-        return [Check("rate", "float64", self.random)]
+        return [Check("rate", "float64", self.random)] + [Check("proved", "symbols", _proved)] * claim.all_sizes
 
     # -- deterministic sequences ---------------------------------------------------------------------------------------
 
@@ -224,6 +224,13 @@ class LimitAttack(Attack[TendsTo]):
         orders = np.stack([np.ones_like(spread), spread, spread**2], axis=1)
         weights = np.linalg.pinv(orders / spread[:, None])[0] / spread
         return sum(weight * samples for weight, samples in zip(weights.tolist(), at_scale, strict=True))
+
+
+def _proved(claim: Claim, settings: Settings) -> Record:
+    """Loads the arithmetics of proofs only where a claim asks for one."""
+    from verify.checks.limit_proofs import proved_limit
+
+    return proved_limit(claim, settings)
 
 
 def _require_finite(*values: np.ndarray) -> None:

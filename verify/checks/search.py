@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -61,17 +60,6 @@ class Violated(AssertionError):
 def one_of_each_domain(claim: Claim, settings: Settings) -> list[Draw]:
     """The draws with which every search begins."""
     return systematic(claim, max(4, len(applicable_domains(claim))), settings.seed)
-
-
-def enough(claim: Claim, settings: Settings, starts: int, searched: str) -> float:
-    """After how many draws a search passes over those of kinds that it has decided: all but where it repeats an earlier one.
-
-    Then the kept ones, one of every domain and a quarter of the others.
-    """
-    if not settings.repeats(searched):
-        return math.inf
-    others = settings.effort.tying(settings.effort.examples, proved=True)
-    return starts + len(one_of_each_domain(claim, settings)) + others
 
 
 def search(

@@ -9,21 +9,24 @@ from typing import Any
 from verify.checks.operands import size_symbol
 from verify.vocabulary.claims import Claim
 
+#: A size, and how often it is taken.
+Multiple = tuple[str, int]
+
 #: At most so many courses of an assumption are followed.
 MOST_COURSES = 64
 
 
 class _Unread(Exception):
-    """An assumption does something else with sizes than to compare two of them."""
+    """An assumption does something else with sizes than to compare two of them, or multiples of them."""
 
 
 class _Course:
     """One course that an assumption takes: what each comparison gives, the first ones as told and all others true."""
 
     def __init__(self, told: tuple[bool, ...]) -> None:
-        self.told, self.met = told, list[tuple[str, str, bool]]()
+        self.told, self.met = told, list[tuple[Multiple, Multiple, bool]]()
 
-    def compared(self, small: str, large: str) -> bool:
+    def compared(self, small: Multiple, large: Multiple) -> bool:
         """Whether small <= large in this course."""
         place = len(self.met)
         self.met.append((small, large, self.told[place] if place < len(self.told) else True))
@@ -31,17 +34,24 @@ class _Course:
 
 
 class _Name:
-    """A size of which nothing is known but its name: it can be compared with others in order, and nothing else."""
+    """A size of which nothing is known but its name: it can be multiplied by a number and compared with others in order."""
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, name: str, course: _Course) -> None:
+    def __init__(self, name: Multiple, course: _Course) -> None:
         self.name, self.course = name, course
 
-    def _other(self, other: Any) -> str:
+    def _other(self, other: Any) -> Multiple:
         if not isinstance(other, _Name):
             raise _Unread
         return other.name
+
+    def __mul__(self, number: Any) -> _Name:
+        if type(number) is not int or number < 1:
+            raise _Unread
+        return _Name((self.name[0], self.name[1] * number), self.course)
+
+    __rmul__ = __mul__
 
     def __le__(self, other: Any) -> bool:
         return self.course.compared(self.name, self._other(other))
@@ -78,15 +88,31 @@ def size_orders(claim: Claim) -> list[Any]:
     >>> size_orders(load("theorems")["norms.smallest-of-a-product"])
     [m - n, m - p, n - p]
     """
-    found = set[tuple[str, str]]()
+    found = set[tuple[Multiple, Multiple]]()
     for assumption in claim.assumptions:
         test = getattr(assumption, "sizes", None)
         if test is not None:
             found |= _said(test, tuple(claim.sizes))
-    return [size_symbol(large) - size_symbol(small) for small, large in sorted(found, key=lambda pair: pair[::-1])]
+    return _differences(found)
 
 
-def _said(test: Callable[..., Any], names: tuple[str, ...]) -> set[tuple[str, str]]:
+def orders_of(condition: Callable[..., Any], names: tuple[str, ...]) -> list[Any]:
+    """The same of a condition on the sizes of these names.
+
+    >>> orders_of(lambda sizes: 2 * sizes["d"] <= sizes["N"], ("N", "d"))
+    [N - 2*d]
+    """
+    return _differences(_said(condition, names))
+
+
+def _differences(pairs: set[tuple[Multiple, Multiple]]) -> list[Any]:
+    def expression(multiple: Multiple) -> Any:
+        return size_symbol(multiple[0]) * multiple[1]
+
+    return [expression(large) - expression(small) for small, large in sorted(pairs, key=lambda pair: pair[::-1])]
+
+
+def _said(test: Callable[..., Any], names: tuple[str, ...]) -> set[tuple[Multiple, Multiple]]:
     """The pairs (a, b) with a <= b in every course in which an assumption is met."""
     try:
         met = [known for known, holds in _courses(test, names) if holds]
@@ -95,7 +121,9 @@ def _said(test: Callable[..., Any], names: tuple[str, ...]) -> set[tuple[str, st
     return set.intersection(*map(_consequences, met)) if met else set()
 
 
-def _courses(test: Callable[..., Any], names: tuple[str, ...]) -> Iterator[tuple[list[tuple[str, str, bool]], bool]]:
+def _courses(
+    test: Callable[..., Any], names: tuple[str, ...]
+) -> Iterator[tuple[list[tuple[Multiple, Multiple, bool]], bool]]:
     """What the comparisons give in each course, and whether the assumption is met there; `_Unread` where they are too many."""
     open_ones: list[tuple[bool, ...]] = [()]
     for number in itertools.count():
@@ -105,7 +133,7 @@ def _courses(test: Callable[..., Any], names: tuple[str, ...]) -> Iterator[tuple
             raise _Unread
         told = open_ones.pop()
         course = _Course(told)
-        holds = test({name: _Name(name, course) for name in names})
+        holds = test({name: _Name((name, 1), course) for name in names})
         if not isinstance(holds, bool):
             raise _Unread
         yield course.met, holds
@@ -113,7 +141,7 @@ def _courses(test: Callable[..., Any], names: tuple[str, ...]) -> Iterator[tuple
         open_ones += [(*taken[:k], False) for k in range(len(told), len(taken))]
 
 
-def _consequences(met: list[tuple[str, str, bool]]) -> set[tuple[str, str]]:
+def _consequences(met: list[tuple[Multiple, Multiple, bool]]) -> set[tuple[Multiple, Multiple]]:
     """The pairs (a, b) with a <= b by what comparisons give: a > b for one that is false."""
     found = {(small, large) if holds else (large, small) for small, large, holds in met}
     while more := {(a, d) for a, b in found for c, d in found if b == c} - found:

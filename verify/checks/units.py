@@ -49,8 +49,13 @@ def rounding_unit(values: list[np.ndarray], bits: int) -> Unit:
     return Unit(unit + SMALLEST_NORMAL.get(bits, 0.0) if unit else 0.0)
 
 
-def unit_at(claim: Claim, functions: list[Callable[..., Any]], raw: Mapping[str, Any], bits: int) -> Unit:
+def unit_at(
+    claim: Claim, functions: list[Callable[..., Any]], raw: Mapping[str, Any], bits: int, least: float = math.inf
+) -> Unit:
     """The rounding unit of `functions` at one seed; unusable (infinite) when balls of this precision cannot decide.
+
+    Where the first of the functions have a unit of `least` already, it is the unit of these alone, which is no greater: to
+    know that it is no less, the others need not run.
 
     The drawn inputs carry one rounding each: an evaluation counts as right when it is right for inputs one rounding
     away, so that backward stable kernels (reverse mode, matrix exponential) are measured fairly.  In half precision the
@@ -59,8 +64,13 @@ def unit_at(claim: Claim, functions: list[Callable[..., Any]], raw: Mapping[str,
     with precision(max(bits, INSIDE)):
         try:
             lifted = {name: _rounded_once(value, bits) for name, value in as_balls(raw).items()}
-            inputs = claim.prepare(lifted)
-            return rounding_unit([flat_objects(claim.evaluate(each, inputs)) for each in functions], bits)
+            inputs, values, unit = claim.prepare(lifted), [], Unit(0.0)
+            for function in functions:
+                values.append(flat_objects(claim.evaluate(function, inputs)))
+                unit = rounding_unit(values, bits)
+                if unit.usable and unit.value >= least:
+                    break
+            return unit
         except UNDEFINED:
             return Unit(math.inf)
 

@@ -10,10 +10,11 @@ from verify.cli.shared import ids
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import Registry, load
-from verify.vocabulary.relations import PROVABLE, AtMost
+from verify.vocabulary.relations import PROVABLE, AtMost, OrderOfGrowth, TendsTo, by_type
 
 if TYPE_CHECKING:
     from verify.checks.record import Record
+    from verify.checks.settings import Settings
 
 
 def add_commands(commands: Any) -> None:
@@ -37,15 +38,10 @@ def add_commands(commands: Any) -> None:
 
 
 def _prove(options: argparse.Namespace) -> int:
-    from verify.checks.bound_proofs import proved_bound
     from verify.checks.fixed_sizes import proved_at_sizes
-    from verify.checks.proofs import proved as proved_identity
     from verify.checks.record import UPHELD
     from verify.checks.settings import EFFORTS, Settings
     from verify.report.proof_texts import headline, proof_text, text_at_sizes
-
-    def proved(claim: Claim, settings: Settings) -> Record:
-        return (proved_bound if isinstance(claim.relation, AtMost) else proved_identity)(claim, settings)
 
     settings = Settings(replace(EFFORTS["ci"], anew=True))  # wrong variants are tried as well
     registry = load(options.package)
@@ -55,11 +51,11 @@ def _prove(options: argparse.Namespace) -> int:
         return _keep_certificates(registry, options.claims)
     if len(options.claims) == 1 and options.claims[0] in registry:
         claim = registry[options.claims[0]]
-        if not claim.relation.entrywise:
+        if not (claim.relation.entrywise or claim.all_sizes):
             refuted = ", which is refuted" if claim.expects == "refuted" else ""
             got = f"{claim.id}, of kind {claim.relation.kind!r}{refuted}"
             raise InputError("claims", f"a claim of kind {' or '.join(map(repr, PROVABLE))}", got)
-        record = proved(claim, settings)
+        record = _proved(claim, settings)
         print(proof_text(claim, record))
         wrong = _unfounded(registry, record)
         if record.outcome == UPHELD and wrong:
@@ -72,13 +68,13 @@ def _prove(options: argparse.Namespace) -> int:
     # of bounds those that are marked: what is said of all sizes has to be proved, and most others have no derivation yet
     chosen = [
         claim for claim in registry.matching(*options.claims)
-        if claim.relation.entrywise and (claim.all_sizes or not claim.relation.one_sided)
+        if claim.all_sizes or (claim.relation.entrywise and not claim.relation.one_sided)
     ]  # fmt: skip
     if not chosen:
         raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", repr(" ".join(options.claims)))
     number, seconds = 0, 0.0
     for claim in chosen:
-        record = proved(claim, settings)
+        record = _proved(claim, settings)
         wrong = _unfounded(registry, record)
         proves = record.outcome == UPHELD and not wrong
         number, seconds = number + proves, seconds + record.details["seconds"]
@@ -86,6 +82,17 @@ def _prove(options: argparse.Namespace) -> int:
         print(f"{mark} {record.details['seconds']:6.2f} s  {claim.id}  {said:.160}")
     print(f"{number} of {len(chosen)} proved for all sizes in {seconds:.1f} s")
     return 0 if number == len(chosen) else 1
+
+
+def _proved(claim: Claim, settings: Settings) -> Record:
+    """What the check `proved` finds, by the kind of the claim."""
+    from verify.checks.bound_proofs import proved_bound
+    from verify.checks.limit_proofs import proved_limit
+    from verify.checks.order_proofs import proved_order
+    from verify.checks.proofs import proved as proved_identity
+
+    prover = by_type({AtMost: proved_bound, OrderOfGrowth: proved_order, TendsTo: proved_limit}, claim.relation)
+    return (prover or proved_identity)(claim, settings)
 
 
 def _unfounded(registry: Registry, record: Record) -> list[str]:
@@ -110,6 +117,8 @@ def _keep_certificates(registry: Registry, globs: list[str]) -> int:
     from verify.checks.bound_proofs import prove_bound_claim
     from verify.checks.certified import certified, keep, kept_of
     from verify.checks.certified_bounds import certified_bound
+    from verify.checks.limit_proofs import prove_limit_claim
+    from verify.checks.order_proofs import prove_order_claim
     from verify.checks.proofs import prove_claim
 
     chosen = [claim for claim in registry.matching(*globs) if claim.all_sizes]
@@ -118,14 +127,15 @@ def _keep_certificates(registry: Registry, globs: list[str]) -> int:
     lines: dict[str, str | None] = {}
     failed = 0
     for claim in chosen:
-        if isinstance(claim.relation, AtMost):
-            bound = prove_bound_claim(claim, with_mutants=False)
+        if isinstance(claim.relation, (AtMost, OrderOfGrowth)):
+            order = prove_order_claim(claim) if isinstance(claim.relation, OrderOfGrowth) else None
+            bound = order.bound if order is not None else prove_bound_claim(claim, with_mutants=False)
             found, reason = certified_bound(claim, bound) if bound.proved else None, bound.reason
             if found is not None and found.line is None and (before := kept_of(claim)) is not None:
                 kept = certified_bound(claim, bound, before, anew=False)  # what an earlier search has found is not lost
                 found = found if kept.problem else kept
         else:
-            proof = prove_claim(claim)
+            proof = prove_limit_claim(claim).identity if isinstance(claim.relation, TendsTo) else prove_claim(claim)
             found, reason = certified(claim, proof) if proof.proved else None, proof.reason
         lines[claim.id] = found.line if found is not None and found.problem is None else None
         if found is None:

@@ -56,7 +56,9 @@ def add_commands(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from verify.checks.settings import settings_for
+    from verify.evidence.data_files import data_file
     from verify.evidence.parallel import kept_evidence, run_tasks, tasks_of
+    from verify.evidence.released import FILE, read_released
     from verify.evidence.store import EvidenceWriter, read
     from verify.evidence.verdicts import disagreements
     from verify.report import build, counts, summary_json
@@ -70,17 +72,20 @@ def _run(options: argparse.Namespace) -> int:
     settings = settings_for(
         options.effort, options.seed, options.device, tuple(options.dtype) if options.dtype else None
     )
-    print(f"reading the evidence about {len(chosen)} claims", file=sys.stderr, flush=True)
+    print(f"reading the evidence about {counted(len(chosen), 'claim')}", file=sys.stderr, flush=True)
     records, _ = read(options.evidence)
-    tasks = tasks_of(every, settings, {(record.claim, record.check): record.duration for record in records})
-    seconds = {(r.claim, r.check): r.duration for r in records if r.effort == settings.effort.name}
+    # how long checks take is known from the release where they have not run here
+    kept = (read_released(data_file(package, FILE)) for package in options.package.split(","))
+    took = [record for found in kept if found for several in found.records.values() for record in several] + records
+    tasks = tasks_of(every, settings, {(record.claim, record.check): record.duration for record in took})
+    seconds = {(r.claim, r.check): r.duration for r in took if r.effort == settings.effort.name}
     if below:
         print(f"with {counted(len(below), 'claim')} on which the verdicts of those chosen rest", file=sys.stderr)
     if not options.again:
         found = kept_evidence(every, records, settings)
-        if kept := sum(task in found for task in tasks):
+        if number := sum(task in found for task in tasks):
             print(
-                f"{kept} of {len(tasks)} checks have evidence about this code (--again repeats them)", file=sys.stderr
+                f"{number} of {len(tasks)} checks have evidence about this code (--again repeats them)", file=sys.stderr
             )
         tasks = [task for task in tasks if task not in found]
     recorder = EvidenceWriter(options.evidence)

@@ -39,8 +39,11 @@ def assumes_no_more(found: Mapping[str, Any]) -> bool:
 def confirmed(claim: Claim, records: Iterable[Record]) -> bool:
     """Whether the kernel accepts a theorem of the certificate that a proof among these records has.
 
-    Its derivatives have to be real ones, and it may assume no more than the claim does.
+    Its derivatives have to be real ones, and it may assume no more than the claim does.  Of a limit the certificate says what the
+    mean of a bound is, and not the limit.
     """
+    if not claim.relation.entrywise:
+        return False
     certificates = (record.details.get("certificate", {}) for record in records if record.outcome == UPHELD)
     found = (checked(claim, certificate) for certificate in certificates)
     return any(item is not None and item.get("real") is True and assumes_no_more(item) for item in found)

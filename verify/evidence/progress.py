@@ -41,7 +41,7 @@ class Progress:
         if self.total:
             rest = self.rest()
             told = f", {rest} by what they took before" if rest else ""
-            self._say(f"{self.total} checks to run{told}")
+            self._say(f"{self.total} check{'s' * (self.total != 1)} to run{told}")
             threading.Thread(target=self._look, daemon=True).start()
         return self
 

@@ -117,18 +117,17 @@ class Profile:
         self._inputs = as_drawn(drawn) if function is None else function
         return self._inputs
 
-    def rows(self, *tokens: str, axis: int = 0) -> Callable[[F], F]:
+    def rows(self, *tokens: str, axis: int = 0, of: Callable[..., Any] | None = None) -> Any:
         """Declare how some rows of the definition are computed without the others: ``function(rows, **arguments)``.
 
         `tokens` are the sizes that are large then, without which it is the number of rows of the first matrix, and `axis`
-        is that of the rows in the value.
+        is that of the rows in the value.  ``rows("m", of=lambda rows, T: softmax(T[rows]))``, or a decorator.
         """
 
-        def declare(function: F) -> F:
+        def declare(function: Callable[..., Any]) -> None:
             self.few_rows, self.tokens, self.row_axis = function, tokens, axis
-            return function
 
-        return declare
+        return declared(of, declare)
 
     def long(
         self,

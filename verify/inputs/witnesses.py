@@ -26,9 +26,9 @@ FILE = "witnesses.json"
 Data = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Given:
-    """Explicit inputs of one seed, in the place of a draw."""
+    """Explicit inputs of one seed, in the place of a draw; equal to itself alone, as arrays have no hash."""
 
     inputs: Mapping[str, Any]
     sizes: tuple[tuple[str, int], ...] = ()

@@ -11,10 +11,11 @@ from typing import Any
 
 from verify.kernel import quantities as q
 from verify.kernel import smallest_values, varying
+from verify.kernel.exponential_rules import EXPONENTIAL_RULES, is_skew, rotation
 from verify.kernel.polynomials import is_concave, odd, rational, slope, stays_below, stays_within
 from verify.kernel.quantities import Index, Matrix, Scalar, norm, number
 from verify.kernel.refusal import Refused
-from verify.kernel.smallest_values import EIGENVALUE, SMALLEST, smallest, smallest_eigenvalue
+from verify.kernel.smallest_values import EIGENVALUE, SHIFT, SMALLEST, shift, smallest, smallest_eigenvalue
 from verify.kernel.softmax_rules import SOFTMAX_RULES, covariance, largest_value, others, weight_beside
 
 HALF = Fraction(1, 2)
@@ -99,6 +100,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "+": lambda *parts: sum(parts[1:], parts[0]),
     "*": multiplied,
     "exp": lambda x: q.exponential(scalar(x)),
+    "mean of exponentials": lambda x: q.mean_of_exponentials(scalar(x)),
     "log": lambda x: q.logarithm(scalar(x)),
     "abs": lambda x: q.absolute(scalar(x)),
     "power": lambda base, exponent: q.generator("power", base, exponent) if (base.number() or 0) > 0 else None,
@@ -108,6 +110,7 @@ HEADS: dict[str, Callable[..., Any]] = {
     "spectral radius": lambda A: q.generator("spectral radius", shaped(A, A.rows, A.rows)),
     SMALLEST: smallest,
     EIGENVALUE: smallest_eigenvalue,
+    SHIFT: shift,
     "largest value": largest_value,
     "weight off the diagonal": weight_beside,
     "max over": lambda index, value: q.over("max over", index, scalar(value)),
@@ -144,10 +147,6 @@ HEADS: dict[str, Callable[..., Any]] = {
 Instance = tuple[Any, ...]  # left and right side, and conditions
 
 
-def is_skew(S: Matrix) -> bool:
-    return S.times(number(-1)) == S.T
-
-
 def has(A: Matrix, property: str) -> bool:
     """Whether a matrix is an input that is declared to have a property."""
     return q.is_input(q.single_atom(A, "input"), property)
@@ -158,11 +157,7 @@ def covariances(T: Matrix) -> Matrix:
     return opaque("rows as diagonals", size, size, p) - opaque("rows as outer products", size, size, p)
 
 
-def rotation(S: Matrix) -> Matrix:
-    return q.applied("exponential", S)
-
-
-RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
+RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | EXPONENTIAL_RULES | {
     "triangle inequality": (
         "||A + B + ...|| <= ||A|| + ||B|| + ...",
         lambda kind, *terms: (norm(kind, sum(terms[1:], terms[0])), sum((norm(kind, A) for A in terms), number(0))),
@@ -261,16 +256,6 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
         lambda kind, A, B: (norm(kind, q.bilinear("entrywise", A, q.applied("step", B))), norm(kind, A), kind in ("F", "max")),
     ),
     "largest of open gates": ("max step(A) <= 1", lambda A: (big(q.applied("step", A)), number(1))),
-    "exponential of a skew matrix": (
-        "||exp(S)||_2 <= 1 for skew S",
-        lambda S: (two(rotation(S)), number(1), is_skew(S)),
-    ),
-    "exponentials of skew matrices": (
-        "||exp(S) - exp(R)|| <= ||S - R|| for skew S and R",
-        lambda kind, S, R: (
-            norm(kind, rotation(S) - rotation(R)), norm(kind, S - R), is_skew(S) and is_skew(R) and kind in ("2", "F"),
-        ),
-    ),
     "antisymmetric product": (
         "||A B^T - B A^T||_2 <= ||[A, B]||_2^2",
         lambda A, B: (two(A @ B.T - B @ A.T), two(concatenated(A.T, B.T)) ** 2),
@@ -301,6 +286,10 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
         "||I - a^T a / ||a||^2||_2 <= 1",
         lambda a: (two(opaque("projection", a.columns, a.columns, a)), number(1), a.rows == number(1)),
     ),
+    "Gram matrix of a contraction": (
+        "||I - A^T A||_2 <= 1 for ||A||_2 <= 1, as its eigenvalues are 1 less the squares of singular values, and perhaps 1",
+        lambda A: (two(q.identity(A.columns) - A.T @ A), number(1), (two(A), number(1))),
+    ),
     "permutation": ("||P||_2 <= 1", lambda P: (two(P), number(1), q.single_atom(P, "permutation") is not None)),
     "mean of rotations": ("||int_0^1 exp(t S) dt||_2 <= 1 for skew S", lambda S: (two(mean(S)), number(1), is_skew(S))),
     "rotation by its mean": (
@@ -310,10 +299,6 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
     "rotation by its mean, reversed": (
         "exp(S) - I = int_0^1 exp(t S) dt S",
         lambda kind, A, S, B: (norm(kind, A @ (rotation(S) - q.identity(S.rows)) @ B), norm(kind, A @ mean(S) @ S @ B)),
-    ),
-    "similar matrices": (
-        "||exp(V M W)||_2 <= ||V||_2 ||W||_2 ||exp(M)||_2 for the inverse W of V",
-        lambda V, W, M: (two(rotation(V @ M @ W)), two(V) * two(W) * two(rotation(M)), q.applied("inverse", V) == W),
     ),
     "exponential of a dissipative matrix": (
         "||exp(c M)||_2 <= 1 for c >= 0 and M with x^T M x <= 0",
@@ -333,6 +318,12 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
         "sum_i ||a_i|| <= sqrt(m) ||A||_F for the rows a_i of A",
         lambda i, A: (
             q.over("sum over", i, fro(q.selected(A, i, number(1)))), A.rows**HALF * fro(A), i.size == A.rows and i not in A.free,
+        ),
+    ),
+    "squares of rows": (
+        "sum_i ||a_i||^2 = ||A||_F^2 for the rows a_i of A",
+        lambda i, A: (
+            q.over("sum over", i, fro(q.selected(A, i, number(1))) ** 2), fro(A) ** 2, i.size == A.rows and i not in A.free,
         ),
     ),
     "sum of absolute values": (
@@ -382,6 +373,10 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
         "||int_0^1 exp((1 - s) P) exp(s R) ds||_2 <= 1, a block of exp [[P, I], [0, R]], for skew P and R",
         lambda P, R: (two(corner(P, q.identity(P.rows), R)), number(1), is_skew(P) and is_skew(R)),
     ),
+    "series of an exponential": (
+        "||C + P C / 2! + P^2 C / 3! + ...||_2 <= ||C||_2 int_0^1 e^(t ||P||_2) dt, a block of exp [[P, C], [0, 0]]",
+        lambda P, C: (two(corner(P, C, q.zeros(C.columns, C.columns))), two(C) * q.mean_of_exponentials(two(P))),
+    ),
     **smallest_values.RULES,
     "smallest singular value of blocks": (
         "sqrt(sigma_min(A)^2 + sigma_min(B)^2 + ...) <= sigma_min([A; B; ...]) where no block has more columns than rows",
@@ -406,6 +401,10 @@ RULES: dict[str, tuple[str, Callable[..., Instance]]] = SOFTMAX_RULES | {
     "chain rule": (
         "d vec(A f B) = (A (x) B^T) d vec f by rows, (B^T (x) A) d vec f by columns",
         lambda kind, L, A, J, B, R: tuple(norm(kind, L @ side @ R) for side in varying.chain(A, J, B)),
+    ),
+    "product rule": (
+        "d vec(F X C) - C^T (x) F = ((X C)^T (x) I) d vec F by columns, for the variable X and a fixed C",
+        lambda kind, F, J, C: tuple(norm(kind, side) for side in varying.product(F, J, C)),
     ),
     "chain rule of normalised rows": (
         "d vec f = blockdiag_i((I - y_i^T y_i / |y_i|^2) / |y_i|) d vec Y for the normalised rows f of Y",

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from verify.kernel import quantities as q
 from verify.kernel.quantities import Monomial, Scalar
+
+#: What a generator is made of the scalars that it grows with by, where it binds no index.
+MADE: dict[str, Callable[[list[Scalar]], Scalar]] = {
+    "exp": lambda parts: q.exponential(*parts),
+    "mean of exponentials": lambda parts: q.mean_of_exponentials(*parts),
+    "sum": lambda parts: parts[0],
+    "max": q.largest,
+}
 
 
 def rises(value: Scalar, of: Any, kept: Any = (), sign: int = 1) -> bool:
@@ -47,7 +56,7 @@ def parts(g: Any, kept: Any = ()) -> tuple[Scalar, ...]:
         return ()
     if g[0] == "max":
         return tuple(g[1])
-    return (g[-1],) if g[0] in ("sum", "exp", "sum over", "max over") else ()
+    return (g[-1],) if g[0] in ("sum", "exp", "mean of exponentials", "sum over", "max over") else ()
 
 
 def stands_in(g: Any, of: Any, kept: Any = ()) -> bool:
@@ -64,7 +73,7 @@ def replaced(value: Scalar, of: Any, by: Scalar, kept: Any = ()) -> Scalar:
                 term = term * by**e
             elif stands_in(g, of, kept):
                 inner = [replaced(part, of, by, kept) for part in parts(g)]
-                made = {"exp": lambda p: q.exponential(*p), "sum": lambda p: p[0], "max": q.largest}.get(g[0])
+                made = MADE.get(g[0])
                 term = term * (made(inner) if made else q.over(g[0], g[1], inner[0])) ** e
             else:
                 term = term * Scalar({frozenset({(g, e)}): Fraction(1)})

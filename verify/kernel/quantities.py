@@ -14,8 +14,8 @@ from verify.kernel.refusal import Refused
 
 Monomial = frozenset[tuple[Any, Fraction]]
 BINDERS = ("sum over", "max over", "stack", "block diagonal")  # their first datum is an index that they bind
-SPECTRAL = ("spectral radius", "smallest singular value", "smallest eigenvalue")
-NONNEGATIVE = ("size", "norm", "exp", "abs", "power", "weight off the diagonal", *SPECTRAL)
+SPECTRAL = ("spectral radius", "smallest singular value", "smallest eigenvalue", "largest shift of singular values")
+NONNEGATIVE = ("size", "norm", "exp", "abs", "power", "mean of exponentials", "weight off the diagonal", *SPECTRAL)
 ENTRYWISE, ROWWISE = ("relu", "step", "absolute", "reciprocal"), ("softmax", "normalised rows")
 SYMMETRIC = ("diagonal", "projection", "rows as diagonals", "rows as outer products")
 
@@ -39,15 +39,28 @@ def free_in(item: Any) -> frozenset[Index]:
     return frozenset()
 
 
+def inputs_in(item: Any) -> frozenset[Any]:
+    """The names of the inputs that occur in a datum, whether a derivative binds them or not."""
+    if isinstance(item, (Scalar, Matrix)):
+        if item._inputs is None:  # found once: a scalar or matrix does not change
+            item._inputs = inputs_in(tuple(item.terms.items()))
+        return item._inputs
+    if not isinstance(item, (tuple, frozenset)):
+        return frozenset()
+    found = frozenset().union(*map(inputs_in, item))
+    return found | {item[4]} if isinstance(item, tuple) and item[:1] == ("input",) else found
+
+
 class Scalar:
     """A sum of multiples of monomials; `terms` maps monomials to coefficients."""
 
-    __slots__ = ("_free", "key", "terms")
+    __slots__ = ("_free", "_inputs", "key", "terms")
 
     def __init__(self, terms: dict[Monomial, Fraction]) -> None:
         self.terms = {monomial: c for monomial, c in terms.items() if c}
         self.key = frozenset(self.terms.items())
         self._free: frozenset[Index] | None = None
+        self._inputs: frozenset[Any] | None = None
 
     @property
     def free(self) -> frozenset[Index]:
@@ -276,6 +289,11 @@ def exponential(x: Scalar) -> Scalar:
     return generator("exp", x) if x.terms else number(1)
 
 
+def mean_of_exponentials(x: Scalar) -> Scalar:
+    """The integral of e^(t x) over t from 0 to 1, which grows with x: (e^x - 1) / x, and 1 at 0."""
+    return generator("mean of exponentials", x) if x.terms else number(1)
+
+
 def logarithm(x: Scalar) -> Scalar:
     """log x."""
     return number(0) if x == number(1) else generator("log", x)
@@ -310,13 +328,14 @@ def over(kind: str, index: Index, value: Scalar) -> Scalar:
 class Matrix:
     """A sum of multiples of products of atoms (kind, transposed, rows, columns, data...) of the given shape."""
 
-    __slots__ = ("_free", "_turned", "columns", "key", "rows", "terms")
+    __slots__ = ("_free", "_inputs", "_turned", "columns", "key", "rows", "terms")
 
     def __init__(self, rows: Scalar, columns: Scalar, terms: dict[tuple[Any, ...], Scalar]) -> None:
         self.rows, self.columns = rows, columns
         self.terms = {word: c for word, c in terms.items() if c.terms}
         self.key = (rows, columns, frozenset(self.terms.items()))
         self._free: frozenset[Index] | None = None
+        self._inputs: frozenset[Any] | None = None
         self._turned: Matrix | None = None
 
     @property

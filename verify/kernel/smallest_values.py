@@ -1,4 +1,4 @@
-"""Smallest singular values, and smallest eigenvalues of Gram matrices, in certificates of bounds: normal forms and rules.
+"""Singular values in certificates of bounds: the smallest ones, shifts of them, and smallest eigenvalues of Gram matrices.
 
 sigma_min(A) is the last of the min(m, n) singular values of A of shape (m, n).  It is no norm: of no rule that takes a kind of
 norm may it be one, since sigma_min(A + B) <= sigma_min(A) + sigma_min(B) is false.
@@ -12,7 +12,7 @@ from typing import Any
 from verify.kernel import quantities as q
 from verify.kernel.quantities import Matrix, Scalar, norm, number
 
-SMALLEST, EIGENVALUE = "smallest singular value", "smallest eigenvalue"
+SMALLEST, EIGENVALUE, SHIFT = "smallest singular value", "smallest eigenvalue", "largest shift of singular values"
 
 
 def smallest(A: Matrix) -> Scalar:
@@ -38,6 +38,11 @@ def smallest_eigenvalue(A: Matrix) -> Scalar:
     return q.generator(EIGENVALUE, A) if A.terms else number(0)
 
 
+def shift(A: Matrix, B: Matrix) -> Scalar:
+    """The largest |sigma_i(A) - sigma_i(B)|, in decreasing order, of two matrices of one shape."""
+    return q.generator(SHIFT, A, B) if (A - B).terms else number(0)
+
+
 def is_tall(A: Matrix) -> tuple[Scalar, Scalar]:
     """What has to be shown of a matrix with no more columns than rows."""
     return A.columns, A.rows
@@ -53,9 +58,14 @@ RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
         "sigma_min(A) sigma_min(B) <= sigma_min(A B) where neither A nor B has more columns than rows",
         lambda A, B: (smallest(A) * smallest(B), smallest(A @ B), is_tall(A), is_tall(B)),
     ),
+    "product from below": (
+        "sigma_min(A) ||B|| <= ||A B|| where A has no more columns than rows, as ||A x|| is at least sigma_min(A) ||x||",
+        lambda kind, A, B: (smallest(A) * norm(kind, B), norm(kind, A @ B), kind in ("2", "F"), is_tall(A)),
+    ),
     "smallest at most largest singular value": (
         "sigma_min(A) <= ||A||_2", lambda A: (smallest(A), norm("2", A)),
     ),
+    "Weyl": ("|sigma_i(A) - sigma_i(B)| <= ||A - B||_2", lambda A, B: (shift(A, B), norm("2", A - B))),
     "smallest eigenvalue of a Gram matrix": (
         "lambda_min(A A^T) <= ||A||_F^2 / m for the m rows of A",
         lambda A: (smallest_eigenvalue(A), norm("F", A) ** 2 * A.rows**-1),

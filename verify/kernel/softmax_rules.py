@@ -80,15 +80,31 @@ def sinh(t: Scalar) -> Scalar:
 
 def weights_less(t: Matrix, i: Any) -> Scalar:
     """sum_{j != i} p_j for the softmax p of one row of logits."""
+    return norm("1", weights(t) @ others(i, t.columns))
+
+
+def weights(t: Matrix) -> Matrix:
+    """The softmax p of one row of logits."""
     if t.rows != number(1):
-        raise Refused("a weight of several rows")
-    return norm("1", q.applied("softmax", t) @ others(i, t.columns))
+        raise Refused("weights of several rows")
+    return q.applied("softmax", t)
+
+
+def off_the_diagonal(A: Matrix) -> Matrix:
+    """A square matrix with 0 on its diagonal."""
+    return q.bilinear("entrywise", A, q.atom("ones", A.rows, A.columns) - q.identity(A.rows))
 
 
 def covariance(t: Matrix) -> Matrix:
     """diag(p) - p^T p for the softmax row p of one row of logits."""
-    p = q.applied("softmax", t)
+    p = weights(t)
     return q.linear("diagonal", p.T, p.columns, p.columns) - p.T @ p
+
+
+def third_moment(t: Matrix, x: Matrix) -> Matrix:
+    """x^T (diag(v) - v p^T - p v^T) x for v = (diag(p) - p p^T) x, sum_k p_k (x_k - p^T x)^3, for the softmax p of one row."""
+    p, v = weights(t), covariance(t) @ x
+    return x.T @ (q.linear("diagonal", v, v.rows, v.rows) - v @ p - p.T @ v.T) @ x
 
 
 SOFTMAX_RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
@@ -103,6 +119,16 @@ SOFTMAX_RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
     "softmax at the vector of ones": (
         "sqrt(m / n) <= ||softmax(T)||_2, as the rows add up to one",
         lambda T: (root_of_ratio(T), norm("2", q.applied("softmax", T))),
+    ),
+    "softmax of larger logits": (
+        "||softmax(c T)||_F <= ||softmax(d T)||_F for 0 <= c <= d, as the derivative of the sum of the squares of weights p_i by c "
+        "is twice the covariance of p_i and t_i under these weights, which rise together",
+        lambda c, d, T: (
+            norm("F", q.applied("softmax", T.times(c))),
+            norm("F", q.applied("softmax", T.times(d))),
+            (number(0), c),
+            (c, d),
+        ),
     ),
     "range": ("0 <= max_i (max_j T_ij - min_j T_ij)", lambda i, T: (number(0), spread(T, i))),
     "softmax near equal weights": (
@@ -138,6 +164,30 @@ SOFTMAX_RULES: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
         lambda i, t: (
             weights_less(t, i),
             number(1) - (number(1) + (t.columns - number(1)) * q.exponential(largest_value(relative(t, i)))) ** -1,
+        ),
+    ),
+    "row of a covariance": (
+        "row i of diag(p) - p^T p without p_i - p_i^2 has the entries -p_i p_j, for a softmax row p",
+        lambda i, t: (
+            norm("max", q.selected(covariance(t), i, number(1)) @ others(i, t.columns)),
+            norm("F", weights(t) @ q.embedding(t.columns, number(1), i))
+            * norm("max", weights(t) @ others(i, t.columns)),
+        ),
+    ),
+    "covariance off the diagonal": (
+        "the entries of diag(p) - p^T p off the diagonal, and not in row or column i, are -p_j p_k, and p_j p_k <= "
+        "(p_j + p_k)^2 / 4 <= (sum_{l != i} p_l)^2 / 4 for j != k, for a softmax row p",
+        lambda i, t: (
+            norm("max", off_the_diagonal(others(i, t.columns).T @ covariance(t) @ others(i, t.columns))),
+            weights_less(t, i) ** 2 * number(Fraction(1, 4)),
+        ),
+    ),
+    "third central moment": (
+        "|sum_k p_k (x_k - p^T x)^3| <= (max x - min x)^3 / (6 sqrt(3)) <= sqrt(6) / 9 ||x||^3 for weights p, a softmax",
+        lambda t, x: (
+            norm("F", third_moment(t, x)),
+            number(Fraction(1, 9)) * number(6) ** HALF * norm("F", x) ** 3,
+            x.columns == number(1),
         ),
     ),
     "covariance by the weights beside one": (

@@ -26,7 +26,7 @@ def within(item: Any) -> Iterator[tuple[Any, ...]]:
 
 def mentions(item: Any, x: str) -> bool:
     """Whether the input x occurs in a datum."""
-    return any(found[:1] == ("input",) and found[4] == x for found in within(item))
+    return x in q.inputs_in(item)
 
 
 class Differential:
@@ -155,6 +155,19 @@ def chain(A: Matrix, J: Matrix, B: Matrix) -> tuple[Matrix, Matrix]:
         raise Refused("a factor that varies")
     outer = (A, B.T) if layout == "row-major" else (B.T, A)
     return derivative_of(A @ f @ B, P, layout, x), q.bilinear("kronecker", *outer) @ J
+
+
+def product(F: Matrix, J: Matrix, C: Matrix) -> tuple[Matrix, Matrix]:
+    """d vec(F X C) - C^T (x) F, and ((X C)^T (x) I) d vec F, for the variable X, J = d vec F by columns and a fixed C."""
+    _, P, layout, x = derivative(J)
+    if layout != "column-major" or mentions(C, x) or derivative_of(F, P, layout, x) != J:
+        raise Refused("no derivative of the first factor by columns, or a factor that varies")
+    X, here = (
+        q.atom("input", P.rows, P.columns, x, (), frozenset()),
+        Differential(x, P, q.zeros(P.rows, P.columns)).of(F)[0],
+    )
+    first = q.bilinear("kronecker", (P @ C).T, q.identity(F.rows)) @ J
+    return derivative_of(F @ X @ C, P, layout, x) - q.bilinear("kronecker", C.T, here), first
 
 
 def chain_of_rows(J: Matrix, i: Any) -> Matrix:

@@ -7,9 +7,9 @@ counting      operations and memory of an implementation, counted instead of tim
 """
 
 from verify.arithmetics.closed_forms import closed_form, closed_forms
-from verify.oracles.counting import Count, count
+from verify.oracles.counting import Count, count, largest, without_numbers
 from verify.oracles.derivatives import hessian, jacobian, jacobians
-from verify.oracles.expectations import Normal, expectation
+from verify.oracles.expectations import Drawn, Normal, expectation, expected_over_draws
 from verify.oracles.statistics import (
     FALSE_ALARM,
     SMALLEST_P,
@@ -29,6 +29,7 @@ __all__ = [
     "FALSE_ALARM",
     "SMALLEST_P",
     "Count",
+    "Drawn",
     "LawTest",
     "Moments",
     "Normal",
@@ -39,12 +40,15 @@ __all__ = [
     "closed_forms",
     "count",
     "expectation",
+    "expected_over_draws",
     "hessian",
     "jacobian",
     "jacobians",
     "kolmogorov_smirnov",
+    "largest",
     "moment_test",
     "proportion_test",
     "same_law",
     "two_sided_p",
+    "without_numbers",
 ]

@@ -1,7 +1,11 @@
-"""Counting instead of timing: what an implementation does, in operations and in entries alive at a time."""
+"""Counting instead of timing: what an implementation does, in operations and in entries alive at a time.
+
+Sizes may be symbols.  Then torch runs the code on symbolic shapes, and the count is an expression of these.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
 import weakref
 from collections.abc import Callable
@@ -9,19 +13,93 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import sympy
+
 from verify.vocabulary.errors import ArithmeticUnsupported
+
+#: Symbolic sizes are at least this: of a size 1 torch's operations repeat entries, where others are paired.
+SMALLEST_SYMBOLIC = 2
+#: Numbers that stand behind symbolic sizes while code runs on them; a decision that they make is refused.
+HINTS = (1009, 1013, 1019, 1021, 1031)
 
 
 @dataclass(frozen=True)
 class Count:
-    """Floating-point operations, and the largest number of entries alive at a time, arguments not included."""
+    """Floating-point operations, and the largest number of entries alive at a time, arguments not included.
 
-    operations: int
-    memory: int
+    Whole numbers; expressions where sizes are symbols, right where each of them is at least `SMALLEST_SYMBOLIC`.
+    """
+
+    operations: Any
+    memory: Any
+
+
+class _Symbolic:
+    """Torch's symbolic shapes with a size for each symbol, and what torch has decided of these sizes so far."""
+
+    def __init__(self) -> None:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+        self.shapes = ShapeEnv()
+        self.mode = FakeTensorMode(shape_env=self.shapes)
+        self.sizes: dict[sympy.Symbol, Any] = {}
+        self.symbols: dict[Any, sympy.Symbol] = {}
+
+    def size(self, expression: Any) -> Any:
+        """A sum of products of sizes as torch's."""
+        symbols = sorted(expression.free_symbols, key=str)
+        return sympy.lambdify(symbols, expression, modules=[])(*map(self._own, symbols))
+
+    def _own(self, symbol: sympy.Symbol) -> Any:
+        from torch._dynamo.source import ConstantSource
+        from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+        if symbol not in self.sizes:
+            source, hint = ConstantSource(str(symbol)), HINTS[len(self.sizes) % len(HINTS)] + 8 * len(self.sizes)
+            own = self.shapes.create_symbol(hint, source=source, dynamic_dim=DimDynamic.DYNAMIC, constraint_dim=None)
+            self.sizes[symbol] = self.shapes.create_symintnode(own, hint=hint, source=source)
+            self.symbols[own] = symbol
+        return self.sizes[symbol]
+
+    def expression(self, size: Any) -> Any:
+        """A size of torch's as an expression: a number as it is."""
+        if isinstance(size, int):
+            return size
+        found = size.node.expr.replace(lambda part: type(part).__name__ == "Min", lambda part: sympy.Min(*part.args))
+        return sympy.expand(found.xreplace(self.symbols))
+
+    def decided(self) -> int:
+        """How often code has asked torch for a decision on symbolic sizes, or torch has given one a value."""
+        env = self.shapes
+        return len(env.guards) + len(env.replacements) + sum(map(len, env.deferred_runtime_asserts.values()))
+
+
+@functools.cache
+def _symbolic() -> _Symbolic:
+    return _Symbolic()
+
+
+def without_numbers(*shape: Any) -> Any:
+    """A tensor of float64 that has a shape and no entries; sizes are whole numbers or expressions of symbols.
+
+    >>> without_numbers(3, 4).shape
+    torch.Size([3, 4])
+    """
+    import torch
+
+    if not any(isinstance(size, sympy.Expr) for size in shape):
+        return torch.empty(shape, device="meta", dtype=torch.float64)
+    known = _symbolic()
+    with known.mode:
+        return torch.empty([known.size(sympy.sympify(size)) for size in shape], device="meta", dtype=torch.float64)
 
 
 def count(function: Callable[..., Any], *arguments: Any, squarings: int = 8) -> Count:
     """What the torch code `function` does at these arguments; on the meta device nothing is computed or allocated.
+
+    Arguments with symbolic sizes (`without_numbers`) give expressions.  Code that would do something else at other sizes,
+    so that no one expression is the count, raises `ArithmeticUnsupported`.
 
     A product of (m, k) by (k, n) counts 2 m n k.  Torch's kernels cannot be looked into, so theirs are stated: a reduced
     QR is Householder's with its orthonormal factor formed (Golub and Van Loan, 5.2.2), the exponential a Taylor polynomial
@@ -35,27 +113,33 @@ def count(function: Callable[..., Any], *arguments: Any, squarings: int = 8) -> 
     from torch.utils.flop_counter import flop_registry
 
     aten = torch.ops.aten
+    known = _symbolic() if any(isinstance(n, torch.SymInt) for x in arguments for n in x.shape) else None
+    exact = known.expression if known else int
+    decided = known.decided() if known else 0
 
     class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        operations = live = peak = 0
+        operations: Any = 0
+        live: Any = 0
 
         def __init__(self) -> None:
             super().__init__()  # type: ignore[no-untyped-call]
-            self.storages: dict[int, int] = {}
+            self.storages: dict[int, Any] = {}
+            self.seen: set[Any] = {0}
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            out = func(*args, **(kwargs or {}))
-            filled = sum(self.keep(tensor) for tensor in (out if isinstance(out, (tuple, list)) else [out]))
             packet = func.overloadpacket
+            shapes = [list(map(exact, x.shape)) for x in args if isinstance(x, torch.Tensor)]
+            out = _factors(args[0]) if packet is aten.linalg_qr and known else func(*args, **(kwargs or {}))
+            filled = sum(self.keep(tensor) for tensor in (out if isinstance(out, (tuple, list)) else [out]))
             if packet is aten.linalg_qr:
-                self.operations += _householder(*args[0].shape[-2:])
+                self.operations += _householder(*shapes[0][-2:])
             elif packet is aten.linalg_matrix_exp:
-                self.operations += 2 * (5 + squarings) * int(args[0].shape[-1]) ** 3
+                self.operations += 2 * (5 + squarings) * shapes[0][-1] ** 3
             elif packet is aten._scaled_dot_product_flash_attention_for_cpu:
-                (*leading, m, d), n = args[0].shape, args[1].shape[-2]
-                self.operations += 2 * math.prod(leading) * m * n * (d + int(args[2].shape[-1]))
+                (*leading, m, d), n = shapes[0], shapes[1][-2]
+                self.operations += 2 * math.prod(leading) * m * n * (d + shapes[2][-1])
             elif packet in flop_registry:
-                self.operations += int(flop_registry[packet](*args, **(kwargs or {}), out_val=out))
+                self.operations += exact(flop_registry[packet](*args, **(kwargs or {}), out_val=out))
             elif "linalg" in str(packet) or "cholesky" in str(packet):
                 raise ArithmeticUnsupported(f"the operations of {packet} are not stated, so they cannot be counted")
             else:
@@ -67,12 +151,12 @@ def count(function: Callable[..., Any], *arguments: Any, squarings: int = 8) -> 
             if not isinstance(tensor, torch.Tensor):
                 return 0
             storage = tensor.untyped_storage()
-            key, entries = storage._cdata, storage.nbytes() // tensor.element_size()
+            key, entries = storage._cdata, exact(storage.nbytes() // tensor.element_size())
             if key in self.storages:
                 return 0
             self.storages[key] = entries
             self.live += entries
-            self.peak = max(self.peak, self.live)
+            self.seen.add(self.live)
             weakref.finalize(storage, self.release, key)
             return entries
 
@@ -83,11 +167,47 @@ def count(function: Callable[..., Any], *arguments: Any, squarings: int = 8) -> 
         counter.storages = {argument.untyped_storage()._cdata: 0 for argument in arguments}
         result = function(*arguments)
     del result
-    return Count(int(counter.operations), int(counter.peak))
+    if known and known.decided() != decided:
+        raise ArithmeticUnsupported(
+            "the code decides by its sizes what it does, so that its count has no one expression"
+        )
+    return Count(sympy.expand(counter.operations) if known else counter.operations, largest(*counter.seen))
 
 
-def _householder(m: int, n: int) -> int:
+def largest(*numbers: Any) -> Any:
+    """The largest of several numbers, or of expressions of positive sizes, without those that another one certainly exceeds.
+
+    >>> n = sympy.Symbol("n", positive=True, integer=True)
+    >>> largest(3, Fraction(7, 2)), largest(n, n + 1)
+    (Fraction(7, 2), n + 1)
+    """
+    if not any(isinstance(number, sympy.Expr) for number in numbers):
+        return max(numbers)
+    kept: list[Any] = []
+    for number in sorted({sympy.expand(each) for each in numbers}, key=lambda each: -len(sympy.Add.make_args(each))):
+        if not any(_is_certainly_less(number, other) for other in kept):
+            kept = [other for other in kept if not _is_certainly_less(other, number)] + [number]
+    return sympy.Max(*kept, evaluate=False) if len(kept) > 1 else kept[0]
+
+
+def _is_certainly_less(one: Any, other: Any) -> bool:
+    return all(term.as_coeff_Mul()[0] >= 0 for term in sympy.Add.make_args(sympy.expand(other - one)))
+
+
+def _factors(matrix: Any) -> tuple[Any, Any]:
+    """What a reduced QR of a matrix (m, n) of symbolic sizes returns, without numbers: (m, k) and (k, n), k = min(m, n)."""
+    import torch
+
+    m, n = matrix.shape
+    k = torch.sym_min(m, n)  # type: ignore[no-untyped-call]
+    return matrix.new_empty((m, k)), matrix.new_empty((k, n))
+
+
+def _householder(m: Any, n: Any) -> Any:
     """Operations of a reduced QR of (m, n): the triangular factor, then the first min(m, n) columns of the other."""
-    k = min(m, n)
-    triangular = 2 * k * k * (max(m, n) - Fraction(k, 3))
-    return math.ceil(triangular + 2 * k * k * (m - Fraction(k, 3)))
+    if isinstance(m, int) and isinstance(n, int):
+        k = min(m, n)
+        triangular = 2 * k * k * (max(m, n) - Fraction(k, 3))
+        return math.ceil(triangular + 2 * k * k * (m - Fraction(k, 3)))
+    k = sympy.Min(m, n)  # and m + n - k is the larger one
+    return sympy.ceiling(sympy.expand(2 * k**2 * (m + n - k - k / 3) + 2 * k**2 * (m - k / 3)))

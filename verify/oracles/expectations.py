@@ -34,6 +34,46 @@ class Normal:
     variance: Any = 1
 
 
+class Drawn:
+    """In the place of a generator of random numbers: hands out matrices that `make` gives by name, and notes their shapes.
+
+    >>> drawn = Drawn(lambda name, rows, columns: name)
+    >>> drawn.normal(2, 5, 3), drawn.normal(5, 1), drawn.shapes["draw3"]
+    (['draw1', 'draw2'], 'draw3', (5, 1))
+    """
+
+    def __init__(self, make: Callable[[str, Any, Any], Any]) -> None:
+        self.make = make
+        self.shapes: dict[str, tuple[Any, Any]] = {}
+
+    def normal(self, *shape: Any) -> Any:
+        """A matrix of independent standard normal entries; of three sizes, a list of as many matrices as the first says."""
+        if len(shape) == 3:
+            return [self.normal(*shape[1:]) for _ in range(shape[0])]
+        name = f"draw{len(self.shapes) + 1}"
+        self.shapes[name] = (shape[0], shape[1])
+        return self.make(name, *shape)
+
+
+def expected_over_draws(f: Callable[..., Any], make: Callable[[str, Any, Any], Any], **arguments: Any) -> Any:
+    """E f(generator, **arguments) over the standard normal matrices that f asks its generator for, shape as f's.
+
+    f is polynomial in what it draws and in its arguments, which are matrices.  `make` gives matrices with which f runs once
+    to see what it draws.
+    """
+    noted = Drawn(make)
+    f(noted, **arguments)
+    names = (*noted.shapes, *arguments)
+
+    def drawing(**given: Any) -> Any:
+        return f(Drawn(lambda name, *_: given[name]), **{name: given[name] for name in arguments})
+
+    drawing.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
+    )
+    return expectation(drawing, **{name: Normal(*shape) for name, shape in noted.shapes.items()})(**arguments)
+
+
 def expectation(f: Callable[..., Any], **normals: Normal) -> Callable[..., Any]:
     """The function of the other arguments of f that returns E f over independent matrices `normals`, shape as f's.
 
@@ -122,4 +162,4 @@ def _value(moment: Moment, entries: list[Any]) -> Any:
     return total
 
 
-__all__ = ["Normal", "expectation", "forget_moments"]
+__all__ = ["Drawn", "Normal", "expectation", "expected_over_draws", "forget_moments"]

@@ -18,6 +18,16 @@ def headline(record: Record) -> str:
     """One sentence: "both sides reduce to the same 14 terms", or what stopped the proof."""
     if record.outcome != UPHELD:
         return f"not proved: {record.message}"
+    if "limit" in record.details:
+        rate = record.details["limit"]["rate"]
+        return f"proved for all sizes: the mean of the squared error is at most a multiple of {rate}, which tends to 0"
+    if "constants" in record.details:
+        constants = listed(dict.fromkeys(record.details["constants"]))
+        least = record.details["sizes from"]
+        return (
+            f"proved for all sizes from {least} on: the count is at most a constant times the order, the constant being"
+            f" {constants}"
+        )
     if "entries" in record.details:
         count = len(record.details["entries"])
         entries = "the bound has" if count == 1 else f"each of its {count} inequalities has"
@@ -64,10 +74,26 @@ def proof_text(claim: Claim, record: Record) -> str:
     for spot in details.get("spots", []):
         sizes = ", ".join(f"{name} = {value}" for name, value in spot["sizes"].items()) or "no sizes"
         lines.append(f"normal forms against the functions at {sizes}: {float(spot['worst']):.1e} apart")
+    lines += _of_limit(details)
+    if "limit" in details:
+        lines += [f"mutant {name}: {result}" for name, result in details["mutants"].items()]
     for name, left in details.get("left by mutants", {}).items():
         lines.append(f"mutant {name}: {f'{left} terms left' if isinstance(left, int) else left}")
     lines.append(f"{details['seconds']:.2f} s")
     return "\n".join(lines)
+
+
+def _of_limit(details: Mapping[str, Any]) -> list[str]:
+    """What the proof of a limit in mean square has besides a bound: the mean of that bound, and numbers."""
+    if "limit" not in details:
+        return []
+    found, kept = details["limit"], details.get("certificate of the bound")
+    terms = counted(found["terms"], "term")
+    return [
+        f"the mean over all draws: both sides reduce to the same {terms}; the rate {found['rate']} tends to 0",
+        *([f"certificate of the bound: {certificate_text(kept)}"] if kept else []),
+        f"the means are right exactly, and the errors are below their bounds, at {found['inputs']} inputs",
+    ]
 
 
 def certificate_text(certificate: dict[str, Any]) -> str:
@@ -189,7 +215,11 @@ def derivation_text(claim: Claim, record: Record) -> str:
     for title in ("rules", "facts", "closed forms", "hypotheses"):
         if details[title]:
             lines.append(f"{title}: {'; '.join(details[title])}")
-    if details["spots"]:
+    lines += _of_limit(details)
+    if "counted" in details:
+        lines += [f"counted: {row['count']}    stated: {row['order']}" for row in details["counted"]]
+        lines.append(f"these expressions are the count exactly at {details['spots']} other sizes")
+    elif details["spots"]:
         lines.append(f"both sides against the functions at {details['spots']} inputs: {details['worst']:.1e} apart")
     lines += [f"mutant {name}: {result}" for name, result in details["mutants"].items()]
     lines.append(f"{details['seconds']:.2f} s")

@@ -9,6 +9,7 @@ from verify.evidence.verdicts import Verdict, found_by_search
 from verify.vocabulary.assumptions import Assumption, Construction, Convention, Stated, objects_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.realised import Realised
+from verify.vocabulary.relations import AtMost, OrderOfGrowth, TendsTo, by_type
 
 #: A kind of verdict as a column of a table: the word of the command line, of JSON and of the glossary.
 KIND_NAMES = {
@@ -17,6 +18,12 @@ KIND_NAMES = {
 }  # fmt: skip
 #: Checks whose examples are no inputs tried.
 _NO_INPUTS = ("proved", "counterexample")
+#: How a claim of a kind is proved for all sizes, where not by a normal form of both sides.
+_HOW_PROVED = {
+    AtMost: "by a derivation from rules for norms",
+    OrderOfGrowth: "the count is at most a stated constant times the order",
+    TendsTo: "the mean of the squared error is at most a bound that tends to 0",
+}
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
@@ -116,7 +123,7 @@ def how_sure(claim: Claim, verdict: Verdict, records: list[Record]) -> str:
     tried = _tried(claim, records)
     if any(record.check == "proved" and record.outcome == UPHELD for record in records):
         derived = claim.relation.one_sided
-        how = "by a derivation from rules for norms" if derived else "both sides reduce to one normal form"
+        how = by_type(_HOW_PROVED, claim.relation) or "both sides reduce to one normal form"
         given = " under the hypothesis that is missing" if verdict.status == "gap" and claim.missing else ""
         rests = "; the gap is in what it rests on" if verdict.status == "gap" and not claim.missing else ""
         return f"Proved for all sizes{given}{',' if derived else ':'} {how}{rests}. Besides, {tried}{wrong}."

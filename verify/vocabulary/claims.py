@@ -320,7 +320,7 @@ class Claim:
                 yield f"no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
 
     def _faults_of_proofs(self) -> Iterator[str]:
-        if self.all_sizes and not self.relation.entrywise:
+        if self.all_sizes and not (self.relation.entrywise or self.relation.proof_part):
             yield f"claims of kind {self.relation.kind!r} have no proof for all sizes"
         if self.proved_at_sizes and (not self.relation.entrywise or self.relation.one_sided):
             yield f"claims of kind {self.relation.kind!r} have no proof at given sizes"

@@ -31,6 +31,7 @@ class Relation:
     """Base of the relations.  `kind` names it in reports, `parts` are the functions that its claims must declare.
 
     `entrywise`: it compares two values entry by entry, for all inputs; such a statement can be proved for all sizes.
+    `proof_part`: of another kind, the part that its claims declare where they are marked as proved for all sizes.
     `one_sided`: only an excess of the oracle, which is then the left side, breaks it.  `tried` is what checks do, and to
     what, in the words of a report: "checked at 12 inputs".
 
@@ -43,6 +44,7 @@ class Relation:
     kind: ClassVar[str] = "relation"
     parts: ClassVar[tuple[str, ...]] = ("oracle",)
     entrywise: ClassVar[bool] = False
+    proof_part: ClassVar[str] = ""
     one_sided: ClassVar[bool] = False
 
     @property
@@ -121,6 +123,11 @@ class TendsTo(Relation):
     ``sequence(scale, generator, **inputs)``, run in float64 with one torch generator per seed; the mean error
     over seeds, extrapolated from the two largest scales, must vanish within its standard error, so a wrong limit is seen
     however slowly it is reached.
+
+    A random limit can be proved for all sizes, in mean square.  Its parts are then "rate", a function of the scale and of
+    sizes that tends to 0; "factor", of the inputs (1 without it); and "square", ``square(scale, generator, **inputs)``, a
+    polynomial in what is drawn that is at least the squared error and whose mean is factor * rate (without it, the squared error
+    itself).
     """
 
     scales: tuple[int, ...]
@@ -129,6 +136,7 @@ class TendsTo(Relation):
     instances: int = 3
     kind: ClassVar[str] = "tends to"
     parts: ClassVar[tuple[str, ...]] = ("sequence",)
+    proof_part: ClassVar[str] = "rate"
 
     @property
     def random(self) -> bool:
@@ -180,6 +188,7 @@ class OrderOfGrowth(Relation):
     instances: int = 2
     kind: ClassVar[str] = "order"
     parts: ClassVar[tuple[str, ...]] = ("cost",)
+    proof_part: ClassVar[str] = "constant"
 
     @property
     def tried(self) -> tuple[str, str]:

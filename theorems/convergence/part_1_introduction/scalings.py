@@ -6,13 +6,14 @@ At tau_0 = 1/d_m softmax attention tends to the mean over the tokens; at d_m^{-1
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, QueryWeights, ValueWeights, self_attention
-from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows
+from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
 from theorems.convergence.settings import WIDTHS, Dimension, Scale, Square, Width, standard_normal
-from verify.matrix import concatenate, eye, ones, rational, softmax
+from verify.matrix import concatenate, eye, ones, rational, softmax, total
 from verify.oracles import LawTest, Moments
 from verify.vocabulary import (
     Assumption,
@@ -94,7 +95,7 @@ HALF_VARIANCE.mutant("mean 1, as with W_K = W_Q", "0.0 -> 1.0")
 LAW_OF_LARGE_NUMBERS = Claim(STANDARD, "convergence.tau0-one-lln", label="Section 1, second bullet",
     statement=r"\tau_0=d_m^{-1}:\quad \lim_{d_m\to\infty}\tau_0[W_Q^\top W_K]^{(ij)}=0",
     name="query-key products vanish at inverse-width scaling", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
-    sizes={"d": (1, 3)}, uses=("convergence.tau0-half-variance",),
+    all_sizes=True, sizes={"d": (1, 3)}, uses=("convergence.tau0-half-variance",),
     note="The deviation of each element is exactly $d_m^{-1/2}$, by convergence.tau0-half-variance.")  # fmt: skip
 
 
@@ -107,9 +108,11 @@ def limiting_elements(template: Square) -> Any:
 @LAW_OF_LARGE_NUMBERS.part("sequence")
 def elements_at_width(template: Square, scale: int, generator: Any) -> Any:
     d = template.shape[0]
-    return standard_normal(generator, template, scale, d).T @ standard_normal(generator, template, scale, d) / scale
+    W_Q, W_K = (standard_normal(generator, template, scale, d) for _ in range(2))
+    return W_Q.T @ W_K * rational(1, scale)
 
 
+LAW_OF_LARGE_NUMBERS.part("rate", lambda d, scale: Fraction(1) * d**2 / scale)
 LAW_OF_LARGE_NUMBERS.mutant("identity, as with W_K = W_Q", lambda value, template: value + eye(template.shape[0]))
 LAW_OF_LARGE_NUMBERS.mutant("one tenth in every element", "template * 0 -> template * 0 + rational(1, 10)")
 
@@ -121,7 +124,7 @@ POOLING = Claim(CONVERGENCE, "convergence.softmax-pooling", label="Section 1; Re
         \text{the self-attention layer degenerates as }\tfrac1{d_s}\mathbf 1_{d_s\times d_s}XW_V^\top""",
     assumptions=[GAUSSIAN_QUERIES_AND_KEYS, Construction("X fixed as d_m grows", shapes={"X": ("d_s", "d")})],
     name="wide attention degenerates to average pooling", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
-    sizes={"d_s": (2, 4), "d": (1, 3), "d_v": (1, 2)}, uses=("convergence.tau0-one-lln",),
+    all_sizes=True, sizes={"d_s": (2, 4), "d": (1, 3), "d_v": (1, 2)}, uses=("convergence.tau0-one-lln",),
     note=r"""Checked for the weights themselves and for any fixed rows of $W_V$, with the variances of NTK
         initialisation; for LeCun and He the logits have a further factor $1/d$ or $2/d$. The rate is $d_m^{-1/2}$. With $\tau_0
         = d_m^{-1/2}$ the elements of $\tau_0 W_Q^\top W_K$ keep variance 1, and nothing degenerates.""")  # fmt: skip
@@ -139,12 +142,30 @@ def pooled(X: Tokens, W_V: ValueRows) -> Any:
     return _weights_and_values((X @ X.T) * 0 + ones(d_s, d_s) * rational(1, d_s), X, W_V)
 
 
+def _logits(X: Any, scale: Any, generator: Any) -> Any:
+    """X W_Q^T W_K X^T / d_m, shape (d_s, d_s), at one draw of the weights."""
+    W_Q, W_K = (standard_normal(generator, X, scale, X.shape[1]) for _ in range(2))
+    return X @ W_Q.T @ W_K @ X.T * rational(1, scale)
+
+
 @POOLING.part("sequence")
 def attention_at_width(X: Tokens, W_V: ValueRows, scale: int, generator: Any) -> Any:
-    W_Q, W_K = (standard_normal(generator, X, scale, X.shape[1]) for _ in range(2))
-    S = concatenate(attention_rows(X, W_Q, W_K, 1 / scale), axis=1).T
-    return _weights_and_values(S, X, W_V)
+    return _weights_and_values(softmax(_logits(X, scale, generator)), X, W_V)
 
 
+def _with_values(square: Any, X: Any, W_V: Any) -> Any:
+    """Bound of ||[E, E X W_V^T]||_F^2 for E of squared norm `square` * 4."""
+    return square * (total((X @ W_V.T) * (X @ W_V.T)) + 1) * rational(1, 4)
+
+
+@POOLING.part("square")
+def squared_logits(X: Tokens, W_V: ValueRows, scale: int, generator: Any) -> Any:
+    """(1 + ||X W_V^T||_F^2) / 4 times the sum of the squared logits, since the softmax is 1/2-Lipschitz."""
+    T = _logits(X, scale, generator)
+    return _with_values(total(T * T), X, W_V)
+
+
+POOLING.part("factor", lambda X, W_V: _with_values(total(X * X) * total(X * X), X, W_V))
+POOLING.part("rate", lambda scale: Fraction(1) / scale)
 POOLING.mutant("sum in place of mean", "ones(d_s, d_s) * rational(1, d_s) -> ones(d_s, d_s)")
 POOLING.mutant("each token attends to itself", lambda X, W_V: _weights_and_values((X @ X.T) * 0 + eye(len(X)), X, W_V))

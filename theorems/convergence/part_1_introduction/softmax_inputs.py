@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import TokenLogits, attention_weights, self_attention
 from theorems.convergence.part_1_introduction.scalings import ValueRows
-from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from theorems.convergence.settings import WIDTHS, Tokens, standard_normal
-from verify.matrix import absolute, concatenate, eye, exp, maximum, ones, rational, softmax
+from verify.matrix import absolute, eye, exp, maximum, ones, rational, softmax, total
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, PowerRate, Real, Shape, TendsTo
 
@@ -99,7 +99,7 @@ SAME = Claim(CONVERGENCE, "convergence.sec-1-same-query-key", label="Section 1, 
     statement=r"""\text{For instance, under the }\tau_0=d_m^{-1}\text{ setting, Yang [2020] use the same query and key matrices
         to prevent the softmax from degenerating into a pooling layer.}""",
     name="attention with equal query and key weights", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=3),
-    assumptions=[
+    all_sizes=True, assumptions=[
         Definition("W_Q = W_K with independent entries N(0, 1), tau_0 = 1/d_m", by=standard_normal),
         Definition("what it does not degenerate to: the limit is the softmax of X X^T", by=softmax),
     ],
@@ -118,12 +118,29 @@ def limiting_weights(X: Tokens) -> Any:
     return softmax(X @ X.T)
 
 
-@SAME.part("sequence")
-def weights_at_width(X: Tokens, scale: int, generator: Any) -> Any:
+def _logits(X: Any, scale: Any, generator: Any) -> Any:
+    """X W^T W X^T / d_m, shape (d_s, d_s), at one draw of the weights."""
     W = standard_normal(generator, X, scale, X.shape[1])
-    return concatenate(attention_rows(X, W, W, 1 / scale), axis=1).T
+    return X @ W.T @ W @ X.T * rational(1, scale)
 
 
+SAME.part("sequence", lambda X, scale, generator: softmax(_logits(X, scale, generator)))
+
+
+@SAME.part("square")
+def squared_deviation_of_logits(X: Tokens, scale: int, generator: Any) -> Any:
+    """A quarter of the sum of the squares of X W^T W X^T / d_m - X X^T, since the softmax is 1/2-Lipschitz."""
+    deviation = _logits(X, scale, generator) - X @ X.T
+    return total(deviation * deviation) * rational(1, 4)
+
+
+@SAME.part("factor")
+def variance_of_logits(X: Tokens) -> Any:
+    """(||X X^T||_F^2 + ||X||_F^4) / 4: d_m / 4 times the sum of the variances of the logits."""
+    return (total((X @ X.T) * (X @ X.T)) + total(X * X) * total(X * X)) * rational(1, 4)
+
+
+SAME.part("rate", lambda scale: Fraction(1) / scale)
 SAME.mutant("pooling", "softmax(X @ X.T) -> softmax(X @ X.T * 0)")
 SAME.mutant("each token attends to itself", lambda X: X @ X.T * 0 + eye(len(X)))
 

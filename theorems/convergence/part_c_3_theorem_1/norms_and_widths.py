@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.settings import Dimension, Length, SampleCount, Width
-from verify.oracles import LawTest, at_most_probability
+from verify.oracles import LawTest, at_most_probability, largest
 from verify.vocabulary import Assumption, Claim, Definition, FollowsLaw, OrderOfGrowth, Reading, Setting, Size
 
 Bound = Annotated[int, Size("C_x")]
@@ -26,9 +26,9 @@ def squared_conditions(N: int, d_s: int, C_x: int, tau_0_squared: Fraction, tau_
     """
     rho_squared = N * d_s**3 * C_x**2 * tau_1_squared
     logits = 4 * tau_0_squared * C_x**4 * d_s**2
-    largest = max(norm_squared, output_squared, logits * norm_squared**2 * output_squared)
+    most = largest(norm_squared, output_squared, logits * norm_squared**2 * output_squared)
     z_over_output = output_squared * (1 + logits * norm_squared * 2 * norm_squared) ** 2
-    return [64 * rho_squared * largest, (32 * rho_squared) ** 2 * z_over_output]
+    return [64 * rho_squared * most, (32 * rho_squared) ** 2 * z_over_output]
 
 
 def lecun_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fraction]:
@@ -36,7 +36,7 @@ def lecun_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fract
     rows = []
     for power in (1, 2):
         rows += squared_conditions(
-            N, d_s, C_x, Fraction(1, d_m**power), Fraction(1), Fraction(16 * d_m, d), Fraction(16)
+            N, d_s, C_x, Fraction(1) / d_m**power, Fraction(1), Fraction(16) * d_m / d, Fraction(16)
         )
     return rows
 
@@ -102,7 +102,7 @@ EQ_45_46 = Claim(LECUN, "convergence.eq-45-46", label="Eqs. (45), (46) (and (51)
         (51)\ \alpha^2\ge\mathcal O(\sqrt Nd_s^{3/2}C_x\sqrt{d_m/d})\sqrt{2\ell(\theta^0)},\ (52)\ \alpha^3\ge\mathcal
         O(Nd_s^3C_x^2(1+4C_x^4d_s^2d^{-2}))\sqrt{2\ell(\theta^0)}\ [\tau_0=d_m^{-1}]:\ \text{Plugging Eq. (44) into Eqs.
         (2) and (3), it suffices to prove the following equations}""",
-    name="convergence conditions under LeCun initialisation", relation=OrderOfGrowth(along=("N", "d_m", "N d_m")),
+    name="convergence conditions under LeCun initialisation", relation=OrderOfGrowth(along=("N", "d_m", "N d_m")), all_sizes=True,
     uses=("convergence.eq-44",), expects="reading",
     reading=Reading((
         r"\alpha^2 \ge \mathcal{O}\left(\sqrt{N}d_s^{3/2}C_x\sqrt{d_m/d}\right)",
@@ -121,17 +121,25 @@ EQ_45_46 = Claim(LECUN, "convergence.eq-45-46", label="Eqs. (45), (46) (and (51)
 @EQ_45_46.formula
 def printed_lecun_conditions(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension, d_m: Width) -> list[Fraction]:
     """Squares of the printed orders (45), (46), (51), (52)."""
-    first = Fraction(N * d_s**3 * C_x**2 * d_m, d)
+    first = Fraction(1) * N * d_s**3 * C_x**2 * d_m / d
     outer = N**2 * d_s**6 * C_x**4
     return [
         first,
-        outer * (1 + Fraction(4 * C_x**4 * d_s**2 * d_m, d**2)) ** 2,
+        outer * (1 + Fraction(4) * C_x**4 * d_s**2 * d_m / d**2) ** 2,
         first,
-        outer * (1 + Fraction(4 * C_x**4 * d_s**2, d**2)) ** 2,
+        outer * (1 + Fraction(4) * C_x**4 * d_s**2 / d**2) ** 2,
     ]
 
 
 EQ_45_46.part("cost", lecun_conditions)
+
+
+@EQ_45_46.part("constant")
+def constants_of_lecun_conditions(d_s: Length, C_x: Bound, d: Dimension) -> list[Any]:
+    """Squares of the constants: those of (45), (51) depend on what is held, those of (46), (52) on nothing."""
+    first = 2**10 * (1 + Fraction(2**10) * C_x**4 * d_s**2 / d)
+    return [first, 2**32, first, 2**32]
+
 
 EQ_45_46.mutant("(45) without d_m", lambda value, d_m: [value[0] / d_m, *value[1:]])
 EQ_45_46.mutant("(46) as (52)", lambda value: [value[0], value[3], *value[2:]])
@@ -144,7 +152,7 @@ EQ_45_ALL = Claim(LECUN, "convergence.eq-45-in-all-sizes", label="Eqs. (45), (46
         Nd_s^{3/2}C_x\sqrt{d_m/d}\,(1+C_x^2d_s(dd_m)^{-1/2}))\sqrt{2\ell(\theta^0)}\text{ with (46), (52) suffice for
         (2), (3), uniformly in }N,d_s,C_x,d\le d_m""",
     name="convergence conditions under LeCun initialisation, all sizes",
-    relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")), uses=("convergence.eq-44",), of_project=True,
+    relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")), all_sizes=True, uses=("convergence.eq-44",), of_project=True,
 )  # fmt: skip
 
 
@@ -153,13 +161,14 @@ def lecun_conditions_in_all_sizes(N: SampleCount, d_s: Length, C_x: Bound, d: Di
     """Squares of the orders (45'), (46), (51'), (52), up to constants."""
     rows = printed_lecun_conditions(N, d_s, C_x, d, d_m)
     mixed = C_x**4 * d_s**2
-    return [rows[0] * (1 + Fraction(mixed, d)), rows[1], rows[2] * (1 + Fraction(mixed, d * d_m)), rows[3]]
+    return [rows[0] * (1 + Fraction(1) * mixed / d), rows[1], rows[2] * (1 + Fraction(1) * mixed / (d * d_m)), rows[3]]
 
 
 EQ_45_ALL.part("cost", lecun_conditions)
+EQ_45_ALL.part("constant", lambda: [2**20, 2**32, 2**20, 2**32])
 
-EQ_45_ALL.mutant("(45) as printed", "Fraction(mixed, d) -> 0")
-EQ_45_ALL.mutant("(51) as printed", "Fraction(mixed, d * d_m) -> 0")
+EQ_45_ALL.mutant("(45) as printed", "Fraction(1) * mixed / d -> 0")
+EQ_45_ALL.mutant("(51) as printed", "Fraction(1) * mixed / (d * d_m) -> 0")
 
 
 # -- the widths --------------------------------------------------------------------------------------------------------

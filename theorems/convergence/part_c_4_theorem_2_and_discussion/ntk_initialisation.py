@@ -30,7 +30,7 @@ EQ_57_58 = Claim(ORDERS, "convergence.eq-57-58", label="Eqs. (56)-(58)",
         O(Nd_s^3C_x^2(1+4C_x^4d_s^2))\sqrt{2\ell(\theta^0)}\ \text{suffice for (2),(3)}""",
     name="convergence conditions under NTK initialisation",
     assumptions=[Definition("tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", by=squared_conditions), CONSTANTS],
-    relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")), expects="reading",
+    relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")), all_sizes=True, expects="reading",
     reading=Reading(r"\alpha^2 \ge \mathcal{O}(\sqrt{N}d_s^{5/2}C_x^3)\sqrt{2\ell(\boldsymbol{\theta}^0)}",
         r"""a lower bound by $O(\cdot)$ in several variables: an absolute constant times it, for $N$, $d_s$, $C_x$, $d$,
             $d_m$ from 1 on, as they grow"""),
@@ -48,8 +48,11 @@ def printed_ntk_conditions(N: SampleCount, d_s: Length, C_x: Bound, d: Dimension
 
 @EQ_57_58.part("cost")
 def ntk_conditions(N: int, d_s: int, C_x: int, d: int, d_m: int) -> list[Fraction]:
-    norm = Fraction(16 * d_m)
-    return squared_conditions(N, d_s, C_x, Fraction(1, d_m**2), Fraction(1, d_m), norm, norm)
+    norm = Fraction(16) * d_m
+    return squared_conditions(N, d_s, C_x, Fraction(1) / d_m**2, Fraction(1) / d_m, norm, norm)
+
+
+EQ_57_58.part("constant", lambda: [2**20, 2**32])
 
 
 EQ_57_58.mutant("(57) with d_s^{3/2}", "5 -> 3")

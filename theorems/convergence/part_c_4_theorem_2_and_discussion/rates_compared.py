@@ -139,7 +139,7 @@ FASTER = Claim(CONVERGENCE, "convergence.sec-4.4-faster-scaling", label="Section
         Transformers than that of }\tau_0=d_m^{-1}\text{ due to a more tight estimation of the lower bound of }\alpha\text{, see
         Appendix C.6 for details. [C.6:] as the width increases, the convergence speed of }\tau_0=d_m^{-1/2}\text{ could be
         faster.}""",
-    name="attention at both scalings", relation=AtMost(ascent=False), expects="gap",
+    name="attention at both scalings", relation=AtMost(ascent=False), all_sizes=True, expects="gap",
     assumptions=[Definition("the lower bound of alpha^2 in C.6 depends on the scaling by |beta_{1,k}|^2 alone", by=attention_row)],
     presumes=("convergence.c6-alpha-chain",), uses=("convergence.c6-beta-inverse-width",),
     reading=Reading("admits a faster convergence rate of Transformers than that of",

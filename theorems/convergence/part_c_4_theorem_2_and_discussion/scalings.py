@@ -5,6 +5,7 @@ alpha cannot grow with the number of samples; attention becomes uniform at tau_0
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from theorems.convergence import CONVERGENCE
@@ -14,7 +15,7 @@ from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import expected_
 from theorems.convergence.part_d_2_minimum_eigenvalue.limiting_attention import first_attention
 from theorems.convergence.settings import WIDTHS, Features, Hidden, Scale, Tokens, Width, drawn, standard_normal
 from verify.matrix import (
-    basis_vector, frobenius_norm, ones, rational, relu, spectral_norm, symmetric_eigenvalues, trace,
+    basis_vector, frobenius_norm, ones, rational, relu, spectral_norm, symmetric_eigenvalues, total, trace,
 )  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Construction, Definition, Doubt, PowerRate, TendsTo
 
@@ -94,7 +95,7 @@ def _lecun_product(X: Any, width: int, generator: Any) -> Any:
     """W_Q^T W_K for weights of variance 1/d, shape (d, d)."""
     d = X.shape[1]
     W_Q, W_K = standard_normal(generator, X, 2, width, d)
-    return W_Q.T @ W_K / d
+    return W_Q.T @ W_K * rational(1, d)
 
 
 LECUN = Definition("LeCun initialisation: entries of W_Q and W_K independent N(0, 1/d)", by=_lecun_product)
@@ -145,6 +146,7 @@ C6_INVERSE = Claim(CONVERGENCE, "convergence.c6-beta-inverse-width", label="C.6,
         "huge": "tokens of length 32 give values of order 1000 d_m^{-1/2} inside the softmax, saturated at these widths"
     },
     name="attention of wide networks, inverse-width scaling", relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4),
+    all_sizes=True,
     sizes={"d_s": (2, 3), "d": (1, 3)}, corrects="convergence.c6-beta", of_project=True)  # fmt: skip
 
 
@@ -156,6 +158,18 @@ def limiting_attention(X: Tokens) -> Any:
 
 
 C6_INVERSE.part("sequence",
-    lambda X, scale, generator: first_attention(X, _lecun_product(X, scale, generator) / scale).T)  # fmt: skip
+    lambda X, scale, generator: first_attention(X, _lecun_product(X, scale, generator) * rational(1, scale)).T)  # fmt: skip
+
+
+@C6_INVERSE.part("square")
+def squared_logits_of_first_token(X: Tokens, scale: int, generator: Any) -> Any:
+    """A quarter of the sum of the squared values inside the softmax, which is 1/2-Lipschitz."""
+    logits = X[0:1] @ (_lecun_product(X, scale, generator) * rational(1, scale)) @ X.T
+    return total(logits * logits) * rational(1, 4)
+
+
+C6_INVERSE.part("factor",
+    lambda X: total(X[0:1] * X[0:1]) * total(X * X) * rational(1, 4 * X.shape[1] * X.shape[1]))  # fmt: skip
+C6_INVERSE.part("rate", lambda scale: Fraction(1) / scale)
 C6_INVERSE.mutant("all attention on the token itself", lambda X: (X @ X[0:1].T).T * 0 + basis_vector(X.shape[0], 0).T)
 C6_INVERSE.mutant("1/d_s^2", "rational(1, d_s) -> rational(1, d_s ** 2)")

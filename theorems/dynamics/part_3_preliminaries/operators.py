@@ -134,14 +134,8 @@ def unit_norm_with_gain(Y: Tokens, gamma: Gain) -> Any:
 
 
 RMS_NORM.oracle(root_mean_square_norm)
-
-
-@RMS_NORM.counterexample("the row (3, 4) with gamma = 1")
-def _() -> dict[str, Any]:
-    """By hand: (3/5, 4/5), of norm 1, against sqrt(2) times that."""
-    return {"Y": [[3, 4]], "gamma": [1, 1]}
-
-
+# By hand: (3/5, 4/5), of norm 1, against sqrt(2) times that
+RMS_NORM.counterexample("the row (3, 4) with gamma = 1", Y=[[3, 4]], gamma=[1, 1])
 RMS_NORM.mutant("gain squared, sign lost", "rms_norm(Y, gamma) -> rms_norm(Y, gamma * gamma)")
 RMS_NORM.mutant("half the gain", "rms_norm(Y, gamma) -> rms_norm(Y, gamma) * rational(1, 2)")
 

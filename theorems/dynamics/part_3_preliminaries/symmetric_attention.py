@@ -164,14 +164,8 @@ def decay_of_perturbations(X: PlanarTokens, beta: InverseTemperature) -> Any:
 
 
 LYAPUNOV_STABILITY.oracle(lambda X: (X[:1, :1] * 0).reshape(-1))
-
-
-@LYAPUNOV_STABILITY.counterexample("an antipodal pair on the circle, beta = 1")
-def _() -> dict[str, Any]:
-    """By hand: the angle between the tokens leaves pi at the rate 2/(e^2 + 1) = 0.238..."""
-    return {"X": [[1, 0], [-1, 0]], "beta": 1}
-
-
+# By hand: the angle between the tokens leaves pi at the rate 2/(e^2 + 1) = 0.238
+LYAPUNOV_STABILITY.counterexample("an antipodal pair on the circle, beta = 1", X=[[1, 0], [-1, 0]], beta=1)
 LYAPUNOV_STABILITY.mutant("flow that increases the energy", "eigenvalues(J) -> eigenvalues(-J)")
 LYAPUNOV_STABILITY.mutant("tokens perturbed one at a time", "eigenvalues(J) -> eigenvalues(J * eye(S))")
 
@@ -191,7 +185,7 @@ MINIMA = Claim(SYMMETRIC_ATTENTION, "dynamics.sec-3-minima", label="Lyapunov sta
 
 
 @MINIMA.domain("weak weights")
-def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+def weak_weights(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Exponentials near 1, where float32 has its digits."""
     arrays["core"] *= 2.0**-4
     arrays["beta"][:] = 1.0 + rng.integers(0, 5, len(arrays["beta"])) / 4

@@ -58,14 +58,9 @@ def values_of_printed_condition(W_Q: Factor, W_K: Factor) -> Any:
 
 
 RELAX.oracle(lambda W_Q, W_K: values_of_condition_4(W_Q, W_K))
-
-
-@RELAX.counterexample("W^Q W^{K T} = diag(1, 2) with W^Q = [[1, 1], [0, 1]]")
-def _() -> dict[str, Any]:
-    """By hand: W^Q^T W^K = [[1, 0], [-1, 2]], so that Eq. (11) gives [[1, 0], [-1/2, 2]]."""
-    return {"W_Q": [[1, 1], [0, 1]], "W_K": [[1, 0], [-2, 2]]}
-
-
+# By hand: W^Q^T W^K = [[1, 0], [-1, 2]], so that Eq. (11) gives [[1, 0], [-1/2, 2]]
+RELAX.counterexample("W^Q W^{K T} = diag(1, 2) with W^Q = [[1, 1], [0, 1]]",
+    W_Q=[[1, 1], [0, 1]], W_K=[[1, 0], [-2, 2]])  # fmt: skip
 RELAX.mutant("first summand W^K W^{Q T}", "printed_values -> symmetrised_values")
 RELAX.mutant("half of it", lambda value: value / 2)
 

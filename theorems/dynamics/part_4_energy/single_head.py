@@ -15,7 +15,7 @@ from theorems.dynamics.definitions import (
     Beta, QueryWeights, SquareWeights, Tokens, attention_head, energy_rate_terms, flow, projection,
 )  # fmt: skip
 from theorems.dynamics.numerics import no_loss
-from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss
+from theorems.dynamics.part_3_preliminaries.symmetric_attention import energy_loss, weak_weights
 from theorems.dynamics.settings import ENERGY, SYMMETRIC, SYMMETRIC_ATTENTION, Factor, on_the_sphere
 from verify.matrix import exp, eye, rational, row_sums, total, zeros
 from verify.vocabulary import AtMost, Claim, Construction, Definition, Equal, HasStructure
@@ -72,8 +72,11 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 
 
 @PROPOSITION_41.counterexample("two tokens on the axes, W^K = I, W^Q with entries -1, 3, 0, 0")
-def _() -> dict[str, Any]:
-    """By hand: dE/dt = (e^3 - 2)/4 - 9/(2 e (1 + e^4)) = 4.49..., carried by the second token."""
+def climbing_weights() -> dict[str, Any]:
+    """Two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]: the energy grows (Proposition 4.1).
+
+    By hand: dE/dt = (e^3 - 2)/4 - 9/(2 e (1 + e^4)) = 4.49..., carried by the second token.
+    """
     return {"X": [[1, 0], [0, 1]], "W_Q": [[-1, 3], [0, 0]], "W_K": [[1, 0], [0, 1]], "beta": 1}
 
 
@@ -125,11 +128,7 @@ SYMMETRIC_RATE = Claim(SYMMETRIC_ATTENTION, "dynamics.prop-4.1-rate", label="Eq.
         bound.""")  # fmt: skip
 
 
-@SYMMETRIC_RATE.domain("weak weights")
-def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
-    """Exponentials near 1, where float32 has its digits."""
-    arrays["core"] *= 2.0**-4
-    arrays["beta"][:] = 1.0 + rng.integers(0, 5, len(arrays["beta"])) / 4
+SYMMETRIC_RATE.domain("weak weights", weak_weights)
 
 
 @SYMMETRIC_RATE.formula
@@ -162,11 +161,6 @@ def symmetrised_values(W_Q: Any, W_K: Any) -> Any:
     return (W_K @ W_Q.T + W_Q @ W_K.T) * rational(1, 2)
 
 
-def climbing_weights() -> dict[str, Any]:
-    """Two tokens on the axes, W^K = I, W^Q = [[-1, 3], [0, 0]]: the energy grows (Proposition 4.1)."""
-    return {"X": [[1, 0], [0, 1]], "W_Q": [[-1, 3], [0, 0]], "W_K": [[1, 0], [0, 1]], "beta": 1}
-
-
 # -- the condition on W^V ----------------------------------------------------------------------------------------------
 
 EQ_11 = Claim(DYNAMICS, "dynamics.eq-11-form", label="Eq. (11) and text 'W_V should remain symmetric'",
@@ -193,14 +187,8 @@ def skew_part_of_values(W_Q: QueryWeights, W_K: SquareWeights) -> Any:
 
 
 EQ_11.oracle(lambda W_Q, W_K: zeros(W_Q.shape[0], W_Q.shape[0]))
-
-
-@EQ_11.counterexample("two unit matrices")
-def _() -> dict[str, Any]:
-    """By hand: W^V = E_21 / 2."""
-    return {"W_Q": [[0, 1], [0, 0]], "W_K": [[1, 0], [0, 0]]}
-
-
+# By hand: W^V = E_21 / 2
+EQ_11.counterexample("two unit matrices", W_Q=[[0, 1], [0, 0]], W_K=[[1, 0], [0, 0]])
 EQ_11.mutant("first summand transposed", "printed_values(W_Q, W_K) -> (W_K.T @ W_Q + W_Q @ W_K.T) * rational(1, 2)")
 EQ_11.mutant("first summand W^K W^{Q T}", "printed_values -> symmetrised_values")
 

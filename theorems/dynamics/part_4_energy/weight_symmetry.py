@@ -71,14 +71,9 @@ def skew_part_of_printed_product(W_Q: Factor, W_K: Factor) -> Any:
 
 
 SYMMETRIC_CONSTRAINT.oracle(lambda W_Q: zeros(W_Q.shape[1], W_Q.shape[1]))
-
-
-@SYMMETRIC_CONSTRAINT.counterexample("two integer matrices with W^Q W^{K T} = E_11")
-def _() -> dict[str, Any]:
-    """By hand: W_Q^T W_K has the rows (1, 1) and (0, 0)."""
-    return {"W_Q": [[1, 0], [0, 0]], "W_K": [[1, 1], [0, 1]]}
-
-
+# By hand: W_Q^T W_K has the rows (1, 1) and (0, 0)
+SYMMETRIC_CONSTRAINT.counterexample("two integer matrices with W^Q W^{K T} = E_11",
+    W_Q=[[1, 0], [0, 0]], W_K=[[1, 1], [0, 1]])  # fmt: skip
 SYMMETRIC_CONSTRAINT.mutant("W^Q W^{K T}, as Eq. (4) has it", lambda W_Q, W_K: W_Q @ W_K.T - W_K @ W_Q.T)
 SYMMETRIC_CONSTRAINT.mutant("symmetric part", lambda W_Q, W_K: W_Q.T @ W_K + W_K.T @ W_Q)
 

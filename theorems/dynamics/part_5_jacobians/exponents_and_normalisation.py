@@ -234,16 +234,18 @@ def decay_at_rest(X: Any, A: Any, beta: Any) -> Any:
     return ones(1, 1) * -maximum(eigenvalues(J)[:, 0])
 
 
-@realises(
-    {
-        "A is symmetric": reached.SYMMETRIC,
-        "rest point of (3) with": reached.SPECTRAL_PLANE,
-        "all tokens are the same": reached.SPECTRAL_PLANE,
-        "they have unit norm": reached.UNIT_ROWS,
-        "they are an eigenvector of A for the eigenvalue a": reached.SPECTRAL_PLANE,
-        "b is the other eigenvalue of A": reached.SPECTRAL_PLANE,
-    }
-)
+#: What is reached where all tokens are one eigenvector of A, in the plane.
+CONSENSUS_REACHED = {
+    "A is symmetric": reached.SYMMETRIC,
+    "rest point of (3) with": reached.SPECTRAL_PLANE,
+    "all tokens are the same": reached.SPECTRAL_PLANE,
+    "they have unit norm": reached.UNIT_ROWS,
+    "they are an eigenvector of A for the eigenvalue a": reached.SPECTRAL_PLANE,
+    "b is the other eigenvalue of A": reached.SPECTRAL_PLANE,
+}
+
+
+@realises(CONSENSUS_REACHED)
 def simple_top_eigenvalue(
     direction: PlanarDirection,
     S: TokenCount,
@@ -255,16 +257,7 @@ def simple_top_eigenvalue(
     return consensus(direction, S, (b + absolute(b)) * rational(1, 2) + excess, b, beta)
 
 
-@realises(
-    {
-        "A is symmetric": reached.SYMMETRIC,
-        "rest point of (3) with": reached.SPECTRAL_PLANE,
-        "all tokens are the same": reached.SPECTRAL_PLANE,
-        "they have unit norm": reached.UNIT_ROWS,
-        "they are an eigenvector of A for the eigenvalue a": reached.SPECTRAL_PLANE,
-        "b is the other eigenvalue of A": reached.SPECTRAL_PLANE,
-    }
-)
+@realises(CONSENSUS_REACHED)
 def any_top_eigenvalue(
     direction: PlanarDirection,
     S: TokenCount,
@@ -375,16 +368,7 @@ NEGATIVE_SIMPLE = Claim(CONSENSUS, "dynamics.sec-5.3-negative-simple", label="Ex
 
 
 @NEGATIVE_SIMPLE.inputs
-@realises(
-    {
-        "A is symmetric": reached.SYMMETRIC,
-        "rest point of (3) with": reached.SPECTRAL_PLANE,
-        "all tokens are the same": reached.SPECTRAL_PLANE,
-        "they have unit norm": reached.UNIT_ROWS,
-        "they are an eigenvector of A for the eigenvalue a": reached.SPECTRAL_PLANE,
-        "b is the other eigenvalue of A": reached.SPECTRAL_PLANE,
-    }
-)
+@realises(CONSENSUS_REACHED)
 def any_consensus(
     direction: PlanarDirection, S: TokenCount, a: Annotated[Any, Real(-4.0, 4.0)], b: Annotated[Any, Real(-4.0, 4.0)],
     beta: InverseTemperature,

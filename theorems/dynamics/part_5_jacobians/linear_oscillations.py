@@ -332,14 +332,8 @@ def no_growth_under_any_diffusion(x: Row) -> Any:
 
 
 DIFFUSION_ANY.oracle(lambda x, Omega, gamma, eta: spectral_norm(jacobian(diffused_step, "x")(x, Omega, gamma, eta)))
-
-
-@DIFFUSION_ANY.counterexample("frequency 2, gamma = eta = 1")
-def _() -> dict[str, Any]:
-    """By hand: the eigenvalues are 2i and -2i."""
-    return {"Omega": [[0, 2], [-2, 0]], "x": [[1, 0]], "gamma": 1, "eta": 1}
-
-
+# By hand: the eigenvalues are 2i and -2i
+DIFFUSION_ANY.counterexample("frequency 2, gamma = eta = 1", Omega=[[0, 2], [-2, 0]], x=[[1, 0]], gamma=1, eta=1)
 DIFFUSION_ANY.mutant("1/2", lambda value: value / 2)
 DIFFUSION_ANY.mutant("1/4", lambda value: value / 4)
 

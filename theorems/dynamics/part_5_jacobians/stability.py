@@ -92,14 +92,9 @@ def velocity_of_bounded_orbit(x: Row) -> Any:
 
 
 CONTINUOUS.oracle(lambda N, x, t: jacobian(lambda t: x @ expm(N.T * t), "t")(t).reshape(1, -1))
-
-
-@CONTINUOUS.counterexample("the nilpotent block [[0, 1], [0, 0]] from (0, 1), after time 3")
-def _() -> dict[str, Any]:
-    """By hand: x(t) = (t, 1)."""
-    return {"N": [[0, 1], [0, 0]], "x": [[0, 1]], "t": 3}
-
-
+# By hand: x(t) = (t, 1)
+CONTINUOUS.counterexample("the nilpotent block [[0, 1], [0, 0]] from (0, 1), after time 3",
+    N=[[0, 1], [0, 0]], x=[[0, 1]], t=3)  # fmt: skip
 CONTINUOUS.mutant("velocity equal to the state", lambda x: x)
 CONTINUOUS.mutant("velocity of the reversed flow", lambda N, x: -x @ N.T)
 
@@ -139,12 +134,8 @@ def increment_after_steps(N: Generator, x: Row) -> Any:
     return nilpotent_step(N, x) - x
 
 
-@DISCRETE.counterexample("the Jordan block [[1, 1], [0, 1]] from (0, 1)")
-def _() -> dict[str, Any]:
-    """By hand: x^(t) = (t, 1)."""
-    return {"N": [[0, 1], [0, 0]], "x": [[0, 1]], "t": 0}
-
-
+# By hand: x^(t) = (t, 1)
+DISCRETE.counterexample("the Jordan block [[1, 1], [0, 1]] from (0, 1)", N=[[0, 1], [0, 0]], x=[[0, 1]], t=0)
 DISCRETE.mutant("increment equal to the state", lambda x: x)
 DISCRETE.mutant("increment of the inverse map", lambda N, x: -x @ N.T)
 

@@ -102,20 +102,13 @@ def averaged_largest_singular_value(J: Jacobian) -> Any:
 
 # lambda_max of x -> J x
 LYAPUNOV_SINGULAR_VALUES.oracle(lambda J: log(spectral_radius(J)))
+# By hand: the exponent is -ln 2 = -0.693..., the average 1/2
+LYAPUNOV_SINGULAR_VALUES.counterexample("numbers: x -> x/2", J=[["1/2"]])
 
 
-@LYAPUNOV_SINGULAR_VALUES.counterexample("numbers: x -> x/2")
-def _() -> dict[str, Any]:
-    """By hand: the exponent is -ln 2 = -0.693..., the average 1/2."""
-    return {"J": [["1/2"]]}
-
-
-@LYAPUNOV_SINGULAR_VALUES.counterexample("[[0, 2], [1/2, 0]], whose square is the identity")
-def _() -> dict[str, Any]:
-    """By hand: every orbit has period 2, so lambda_max = 0, while the largest singular value is 2 at all times."""
-    return {"J": [["0", "2"], ["1/2", "0"]]}
-
-
+# By hand: every orbit has period 2, so lambda_max = 0, while the largest singular value is 2 at all times
+LYAPUNOV_SINGULAR_VALUES.counterexample("[[0, 2], [1/2, 0]], whose square is the identity",
+    J=[["0", "2"], ["1/2", "0"]])  # fmt: skip
 LYAPUNOV_SINGULAR_VALUES.mutant("smallest singular value", lambda J: smallest_singular_value(J))
 LYAPUNOV_SINGULAR_VALUES.mutant("Frobenius norm, sign lost", lambda J: -frobenius_norm(J))
 

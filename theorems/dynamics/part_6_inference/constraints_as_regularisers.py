@@ -36,6 +36,9 @@ from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasS
 from verify.vocabulary.hypotheses import orthonormal_columns
 
 
+IDENTITY = [[1, 0], [0, 1]]
+
+
 def heads_of(W_Q: Any, W_K: Any, H: int) -> list[Any]:
     """A_h = W_h^Q W_h^{K T}, each of shape (D, D); head h has columns h of W_Q and W_K."""
     return mapped(lambda Q, K: Q @ K.T, parts(W_Q, H, 1), parts(W_K, H, 1))
@@ -112,37 +115,10 @@ def loss_under_the_regulariser(
 
 
 CONSTRAINTS.oracle(no_loss)
-
-
-@CONSTRAINTS.counterexample("one token and one head, A = -I")
-def _() -> dict[str, Any]:
-    """By hand: the token grows, and dE/dt = 2/e."""
-    identity = [[1, 0], [0, 1]]
-    return {
-        "X": [[1, 0]],
-        "W_Q": [[-1, 0], [0, -1]],
-        "W_K": identity,
-        "W_V": identity,
-        "W_O": identity,
-        "beta": 1,
-        "H": 1,
-    }
-
-
-@CONSTRAINTS.counterexample("one token and two heads, A_1 = -E_11 and A_2 = -E_22")
-def _() -> dict[str, Any]:
-    identity = [[1, 0], [0, 1]]
-    return {
-        "X": [[1, 1]],
-        "W_Q": [[-1, 0], [0, -1]],
-        "W_K": identity,
-        "W_V": identity,
-        "W_O": identity,
-        "beta": 1,
-        "H": 2,
-    }
-
-
+CONSTRAINTS.counterexample("one token and one head, A = -I",  # by hand: the token grows, and dE/dt = 2/e
+    X=[[1, 0]], W_Q=[[-1, 0], [0, -1]], W_K=IDENTITY, W_V=IDENTITY, W_O=IDENTITY, beta=1, H=1)  # fmt: skip
+CONSTRAINTS.counterexample("one token and two heads, A_1 = -E_11 and A_2 = -E_22",
+    X=[[1, 1]], W_Q=[[-1, 0], [0, -1]], W_K=IDENTITY, W_V=IDENTITY, W_O=IDENTITY, beta=1, H=2)  # fmt: skip
 CONSTRAINTS.mutant("sign of the values", "W_V -> -W_V")
 CONSTRAINTS.mutant("values without output weights", "heads_through_output -> _without_output")
 

@@ -112,12 +112,8 @@ def loss_of_pseudo_energy(X: Phases, C: Phases, J: Coupling) -> Any:
 
 
 KURAMOTO_INPUT.oracle(no_loss)
-
-
-@KURAMOTO_INPUT.counterexample("one oscillator in the plane")
-def _() -> dict[str, Any]:
-    """By hand, in the tangent direction: drive 3 - 2, gradient -(3 - 4), so dE/dt = 1."""
-    return {"X": [[1, 0]], "C": [[0, 3]], "J": [[0, -2], [-2, 0]]}
+# By hand, in the tangent direction: drive 3 - 2, gradient -(3 - 4), so dE/dt = 1
+KURAMOTO_INPUT.counterexample("one oscillator in the plane", X=[[1, 0]], C=[[0, 3]], J=[[0, -2], [-2, 0]])
 
 
 @KURAMOTO_INPUT.counterexample("two oscillators that repel each other, without self-coupling")

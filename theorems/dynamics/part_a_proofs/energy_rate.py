@@ -103,14 +103,9 @@ def update_of_token(X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, beta: Beta
 
 
 EQ_38.oracle(lambda X, W_Q, W_K, beta: attention_head(X, W_Q, W_K, printed_values(W_Q, W_K), beta))
-
-
-@EQ_38.counterexample("two tokens on the axes, W^Q = W^K = [[1, 1], [0, 1]]")
-def _() -> dict[str, Any]:
-    """Rounded: [[1.366, 1.134], [1.25, 1.25]] on the left, [[1.731, 1], [1.5, 1]] on the right."""
-    return {"X": [[1, 0], [0, 1]], "W_Q": [[1, 1], [0, 1]], "W_K": [[1, 1], [0, 1]], "beta": 1}
-
-
+# Rounded: [[1.366, 1.134], [1.25, 1.25]] on the left, [[1.731, 1], [1.5, 1]] on the right
+EQ_38.counterexample("two tokens on the axes, W^Q = W^K = [[1, 1], [0, 1]]",
+    X=[[1, 0], [0, 1]], W_Q=[[1, 1], [0, 1]], W_K=[[1, 1], [0, 1]], beta=1)  # fmt: skip
 EQ_38.mutant("weights normalised over i instead of j", "softmax(X @ A @ X.T * beta) -> softmax(X @ A.T @ X.T * beta).T")
 EQ_38.mutant("factor 1/2 dropped", lambda value: value * 2)
 

@@ -91,14 +91,8 @@ def token_norm_for_oscillators(Y: Tokens, gamma: Gain, N: Width) -> Any:
 
 
 EQS_69_70.oracle(lambda Y, gamma, N: spectral_norm(jacobian(oscillator_rms_norm, "Y")(Y, gamma, N)))
-
-
-@EQS_69_70.counterexample("one token of two oscillators of norms 5 and 10")
-def _() -> dict[str, Any]:
-    """By hand: 1/5 on the left, 1/sqrt(125) on the right."""
-    return {"Y": [[3, 4, 6, 8]], "gamma": [1, 1, 1, 1], "N": 2}
-
-
+# By hand: 1/5 on the left, 1/sqrt(125) on the right
+EQS_69_70.counterexample("one token of two oscillators of norms 5 and 10", Y=[[3, 4, 6, 8]], gamma=[1, 1, 1, 1], N=2)
 EQS_69_70.mutant("squared norm of the token", factor=lambda y: 1 / row_norms(y))
 EQS_69_70.mutant("without the norm of the token", factor=row_norms)
 

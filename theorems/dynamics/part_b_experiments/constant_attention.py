@@ -91,12 +91,9 @@ def norm_of_first_term(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return spectral_norm(kron(eye(X.shape[0]), W_V.T @ X.T) @ dP)
 
 
-@B5_DOMINANCE.counterexample("three unit tokens on an axis, A = 3 E_12")
-def _() -> dict[str, Any]:
-    """By hand: P has the entries 1/3, and the norms of the two terms are 2 and 1.  Unit tokens, as AKOrN has them (N = D)."""
-    return {"X": [[1, 0], [1, 0], [-1, 0]], "W_Q": [[1, 0], [0, 0]], "W_K": [[0, 0], [3, 0]], "W_V": [[1, 0], [0, 1]]}
-
-
+# By hand: P has the entries 1/3, and the norms of the two terms are 2 and 1.  Unit tokens, as AKOrN has them (N = D)
+B5_DOMINANCE.counterexample("three unit tokens on an axis, A = 3 E_12",
+    X=[[1, 0], [1, 0], [-1, 0]], W_Q=[[1, 0], [0, 0]], W_K=[[0, 0], [3, 0]], W_V=[[1, 0], [0, 1]])  # fmt: skip
 B5_DOMINANCE.mutant("P not normalised: S times as large", lambda value, X: value * X.shape[0])
 B5_DOMINANCE.mutant("largest entry of P for its norm", "spectral_norm(P) -> maximum(P)")
 

@@ -135,14 +135,9 @@ def energy_loss_with_symmetric_values(
 
 
 EQ_88_DECREASE.oracle(no_loss)
-
-
-@EQ_88_DECREASE.counterexample("one token in the plane, A = E_11, values -E_11")
-def _() -> dict[str, Any]:
-    """By hand: dE/dt = 2 |P_x A x|^2 e^(9/25) with |P_x A x|^2 = 144/625."""
-    return {"X": [["3/5", "4/5"]], "W_Q": [[1, 0], [0, 0]], "W_K": [[1, 0], [0, 1]], "M": [[-1, 0], [0, 0]], "beta": 1}
-
-
+# By hand: dE/dt = 2 |P_x A x|^2 e^(9/25) with |P_x A x|^2 = 144/625
+EQ_88_DECREASE.counterexample("one token in the plane, A = E_11, values -E_11",
+    X=[["3/5", "4/5"]], W_Q=[[1, 0], [0, 0]], W_K=[[1, 0], [0, 1]], M=[[-1, 0], [0, 0]], beta=1)  # fmt: skip
 EQ_88_DECREASE.mutant("values A", "M -> W_Q @ W_K.T")
 EQ_88_DECREASE.mutant("values of twice the size", "M -> M * 2")
 

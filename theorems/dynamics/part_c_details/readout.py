@@ -200,14 +200,9 @@ def squared_readout_after_rotation(X: Oscillators, U: Readout, R: Rotation) -> A
     return z @ z.T
 
 
-@PHASE_COMMON.counterexample(
-    "one oscillator in the plane, twice whose first coordinate is read, turned by a right angle"
-)
-def _() -> dict[str, Any]:
-    """By hand: m_k is 2 before and 0 after."""
-    return {"X": [[[1, 0]]], "U": [[[[2, 0]]]], "R": [[0, -1], [1, 0]]}
-
-
+# By hand: m_k is 2 before and 0 after
+PHASE_COMMON.counterexample("one oscillator in the plane, twice whose first coordinate is read, turned by a right angle",
+    X=[[[1, 0]]], U=[[[[2, 0]]]], R=[[0, -1], [1, 0]])  # fmt: skip
 PHASE_COMMON.mutant("oscillators summed without U_kij",
     lambda X: squared_length(X.reshape(-1, X.shape[2]).sum(0).reshape(1, -1)))  # fmt: skip
 PHASE_COMMON.mutant("sum of the coordinates of z_k, not squared", lambda X, U: row_sums(readout(X, U)))

@@ -81,15 +81,11 @@ ONE_SEQUENCE = Claim(LINEAR_MLP, "hessian.sec2-one-sequence", label="Section 2, 
 ONE_SEQUENCE.inputs(mlp.network_of_any_depth)
 
 
-def _square_loss(F: Any, Y: Any) -> Any:
-    return total((F - Y) * (F - Y)) * rational(1, F.shape[0] * F.shape[1])
-
-
 def _all_blocks(X: Any, weights: list[Any], Y: Any) -> Any:
     """The blocks i <= j of the Hessian of the square loss of Section 2, all entries in one column."""
     depth = len(weights)
     pairs = [(i, j) for i in range(depth) for j in range(i, depth)]
-    return stacked(*(loss_hessian(weights, X, Y, i, j, _square_loss) for i, j in pairs))
+    return stacked(*(loss_hessian(weights, X, Y, i, j, mlp.mean_square) for i, j in pairs))
 
 
 @ONE_SEQUENCE.formula

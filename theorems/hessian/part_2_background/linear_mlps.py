@@ -152,7 +152,7 @@ MLP_OUTER_SQUARE_LOSS = Claim(LINEAR_MLP, "hessian.mlp-outer-square-loss",
     of_project=True)  # fmt: skip
 
 
-def _square_loss(F: Any, Y: Any) -> Any:
+def mean_square(F: Any, Y: Any) -> Any:
     return total((F - Y) * (F - Y)) * rational(1, F.shape[0] * F.shape[1])
 
 
@@ -163,7 +163,7 @@ def mlp_outer_product_blocks_square_loss(X: Any, weights: list[Any]) -> Any:
 
 
 MLP_OUTER_SQUARE_LOSS.oracle(
-    lambda X, weights, Y: stacked(*(gauss_newton(weights, X, Y, i, _square_loss) for i in range(len(weights))))
+    lambda X, weights, Y: stacked(*(gauss_newton(weights, X, Y, i, mean_square) for i in range(len(weights))))
 )
 MLP_OUTER_SQUARE_LOSS.mutant("no factor, as displayed", scale=rational(1))
 MLP_OUTER_SQUARE_LOSS.mutant("not divided by the width of the output", scale=rational(2))
@@ -196,7 +196,7 @@ def mlp_outer_product_blocks_without_factor(
 
 
 MLP_OUTER_SECTION_2.oracle(
-    lambda X, W_1, W_2, Y: stacked(*(gauss_newton([W_1, W_2], X, Y, i, _square_loss) for i in range(2)))
+    lambda X, W_1, W_2, Y: stacked(*(gauss_newton([W_1, W_2], X, Y, i, mean_square) for i in range(2)))
 )
 MLP_OUTER_SECTION_2.mutant("factors of the Kronecker product exchanged", product=lambda A, B: kron(B, A))
 MLP_OUTER_SECTION_2.mutant("half of it", lambda value: value * rational(1, 2))

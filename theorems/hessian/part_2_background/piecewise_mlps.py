@@ -90,8 +90,8 @@ def functional_diagonal_of_relu_network(
 
 PIECEWISE.part("structure", lambda value: value)
 PIECEWISE.mutant("a mixed block, which does not vanish", pairs=[("W_1", "W_3")])
-PIECEWISE.mutant("pieces that bend", "piecewise_linear -> _piecewise_quadratic")
 PIECEWISE.mutant("half of the outer product subtracted", weight=rational(1, 2))
+PIECEWISE.mutant("pieces that bend", "piecewise_linear -> _piecewise_quadratic")
 
 Column = Annotated[Any, Shape("h_0", "1")]
 Positive = Annotated[Any, Real(0.5, 2.0)]

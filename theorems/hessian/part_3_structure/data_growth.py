@@ -13,8 +13,9 @@ import numpy as np
 
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import (
-    attention, attention_logits, first_moment, second_central_moments, square_loss, third_central_moments,
+    attention, attention_logits, first_moment, second_central_moments, third_central_moments,
 )  # fmt: skip
+from theorems.hessian.part_3_structure.functional import loss_of_attention
 from theorems.hessian.part_3_structure.whole_hessian import (
     curvature_and_slope, functional_blocks, outer_product_blocks, paired_layer_twice_differentiated, separate_weights,
     stacked_weights,
@@ -381,16 +382,12 @@ EQUATION_5_VV = Claim(ATTENTION_LOSS, "hessian.eq-5-vv-corner", label="Eq. (5), 
 )  # fmt: skip
 
 
-def _loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
-    return square_loss(attention(X, W_Q, W_K, W_V), Y)
-
-
 @EQUATION_5_VV.formula
 def value_corner(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels) -> Any:
     """H_f(W_V, W_V) as the loss Hessian less H_o(W_V, W_V), shape (d_V^2, d_V^2): zero."""
     M_1 = softmax(attention_logits(X, W_Q, W_K)) @ X
     outer = kron(M_1.T @ M_1, eye(X.shape[1])) * (2 * loss_normalisation(*X.shape))
-    return hessian(_loss, ("W_V", "W_V"))(X, W_Q, W_K, W_V, Y) - outer
+    return hessian(loss_of_attention, ("W_V", "W_V"))(X, W_Q, W_K, W_V, Y) - outer
 
 
 EQUATION_5_VV.part("structure", lambda value: value)

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 from theorems.hessian import HESSIAN
 from theorems.hessian.definitions import attention, row_softmax, shuffling_matrix
 from theorems.hessian.part_3_structure.whole_hessian import (
+    layer_of_column,
     all_jacobians_squared, full_functional_hessian, full_outer_product_hessian, paired_layer_twice_differentiated,
-    separate_weights, stacked_weights,
+    stacked_weights,
 )  # fmt: skip
 from theorems.hessian.part_a_kronecker_products.products import Column as ColumnVector
 from theorems.hessian.part_a_kronecker_products.products import OtherColumn, stacked
@@ -59,14 +60,9 @@ def rank_of_a_definite_matrix(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V
     return column(2 * d_V * d_K + d_V * d_V)
 
 
-def _layer(w: Any, X: Any) -> Any:
-    """The layer as a function of all weights in one column."""
-    return attention(X, *separate_weights(w, X.shape[1]))
-
-
 @DEFINITE_PARTS.oracle
 def rank_of_the_jacobian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    J = jacobian(_layer, "w")(stacked_weights(W_Q, W_K, W_V), X)
+    J = jacobian(layer_of_column, "w")(stacked_weights(W_Q, W_K, W_V), X)
     return column(int(rationals(J).rank()))
 
 

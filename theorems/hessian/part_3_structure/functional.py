@@ -34,7 +34,7 @@ THEOREM_32_VV = Claim(ATTENTION_LOSS, "hessian.thm-3.2-vv", label="Theorem 3.2, 
 )  # fmt: skip
 
 
-def _loss(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
+def loss_of_attention(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
     return square_loss(attention(X, W_Q, W_K, W_V), Y)
 
 
@@ -44,7 +44,9 @@ def _functional_twice(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any, wrt: tuple[s
     F is linear in W_V, so by itself H_f(W_V, W_V) is an exact zero in every arithmetic, at which nothing can be
     measured; the difference is subject to rounding.
     """
-    difference = hessian(_loss, wrt)(X, W_Q, W_K, W_V, Y) - outer_product_hessian(X, W_Q, W_K, W_V, wrt) * weight
+    difference = (
+        hessian(loss_of_attention, wrt)(X, W_Q, W_K, W_V, Y) - outer_product_hessian(X, W_Q, W_K, W_V, wrt) * weight
+    )
     return concatenate([functional_hessian(X, W_Q, W_K, W_V, Y, wrt), difference], axis=0)
 
 

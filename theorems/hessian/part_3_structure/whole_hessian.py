@@ -118,13 +118,13 @@ def separate_weights(w: Any, d_V: int) -> tuple[Any, Any, Any]:
     return w[:n].reshape(d_V, -1), w[n : 2 * n].reshape(d_V, -1), w[2 * n :].reshape(d_V, d_V)
 
 
-def _layer(w: Any, X: Any) -> Any:
+def layer_of_column(w: Any, X: Any) -> Any:
     """The layer as a function of all weights in one column."""
     return attention(X, *separate_weights(w, X.shape[1]))
 
 
 def _loss(w: Any, X: Any, Y: Any) -> Any:
-    return square_loss(_layer(w, X), Y)
+    return square_loss(layer_of_column(w, X), Y)
 
 
 #: The whole Hessian has 2 d_V d_K + d_V^2 rows.
@@ -154,7 +154,7 @@ def full_outer_product_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_
 
 @FULL_OUTER.oracle
 def all_jacobians_squared(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
-    J = jacobian(_layer, "w")(stacked_weights(W_Q, W_K, W_V), X)
+    J = jacobian(layer_of_column, "w")(stacked_weights(W_Q, W_K, W_V), X)
     return J.T @ J * (2 * loss_normalisation(*X.shape))
 
 
@@ -199,10 +199,10 @@ def full_functional_hessian(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: 
 @FULL_FUNCTIONAL.oracle
 def paired_layer_twice_differentiated(X: Any, W_Q: Any, W_K: Any, W_V: Any, Y: Any) -> Any:
     w = stacked_weights(W_Q, W_K, W_V)
-    gradient = (_layer(w, X) - Y) * (2 * loss_normalisation(*X.shape))
+    gradient = (layer_of_column(w, X) - Y) * (2 * loss_normalisation(*X.shape))
 
     def paired(w: Any) -> Any:
-        return total(gradient * _layer(w, X))
+        return total(gradient * layer_of_column(w, X))
 
     return hessian(paired, ("w", "w"))(w)
 

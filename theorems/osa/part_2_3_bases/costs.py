@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from theorems.osa import OSA
-from theorems.osa.part_2_4_cost.basis_layer import STEPS, newton_schulz, orthonormal_basis, without_numbers
+from theorems.osa.part_2_4_cost.basis_layer import STEPS, newton_schulz, orthonormal_basis
 from theorems.osa.shapes import Factor
-from verify.oracles import count
+from verify.oracles import count, without_numbers
 from verify.vocabulary import Assumption, AtMost, Claim, Reading, Setting
 
 TALL = Assumption("N >= 2 d_v", sizes=lambda sizes: sizes["m"] <= sizes["N"])

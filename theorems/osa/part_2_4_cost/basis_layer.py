@@ -13,7 +13,7 @@ from theorems.osa.definitions import attention, queries_and_keys
 from theorems.osa.settings import BASIS, tokens_with_wide_basis
 from theorems.osa.shapes import Alpha, Basis, Coordinates, Key, Output, Query, TokenFrame, Tokens, Value
 from verify.matrix import expm, eye, softmax, sqrt
-from verify.oracles import Count, count
+from verify.oracles import Count, count, without_numbers
 from verify.vocabulary import Claim, Equal, realises
 
 #: h = 1, so d_v = d.  Newton-Schulz steps, any fixed number.
@@ -74,12 +74,6 @@ def scores(Q: Any, K: Any) -> Any:
 def softmax_attention(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any) -> Any:
     """softmax(Q K^T / sqrt(d_v)) X W_V W_O, shape (N, d)."""
     return softmax(X @ W_Q @ (X @ W_K).T * (1 / sqrt(W_Q.shape[1]))) @ (X @ W_V @ W_O)
-
-
-def without_numbers(*shape: int) -> Any:
-    import torch
-
-    return torch.empty(shape, device="meta", dtype=torch.float64)
 
 
 def count_of_layer(layer: Callable[..., Any], N: int, d: int) -> Count:

@@ -17,6 +17,7 @@ from verify.matrix import (
     concatenate, condition_number, expm, eye, rational, singular_values, spectral_norm, sqrt, zeros,
 )  # fmt: skip
 from verify.vocabulary import Assumption, AtMost, Claim, Construction, Equal, realises
+from verify.vocabulary.hypotheses import skew
 
 SKEW = Assumption("W is skew-symmetric", zero=lambda W: W + W.T)
 
@@ -232,7 +233,8 @@ GROWTH = Claim(OSA, "osa.push-through-growth", label="Size of exp(W X^T X)",
     statement=r"""\|\exp(\mathbf{W}\mathbf{X}^\top\mathbf{X})\|_2 \le \kappa(\mathbf{X}) \text{ for skew } \mathbf{W}
         \text{ and } \operatorname{rank}\mathbf{X} = d""",
     assumptions=[FULL_RANK, SKEW, NOT_WIDER],
-    name="norm of the pushed-through exponential", relation=AtMost(), sizes={"N": (1, 5), "d": (1, 4)},
+    name="norm of the pushed-through exponential", relation=AtMost(), all_sizes=True, hypotheses=[skew("W", SKEW.text)],
+    sizes={"N": (1, 5), "d": (1, 4)},
     without_domains=NEVER_FULL_RANK, of_project=True,
     note=r"""$WX^\top X$ is similar to a skew matrix by $(X^\top X)^{1/2}$. Equality at $X = \operatorname{diag}(1,
         c)$ for every $c > 0$,
@@ -262,7 +264,7 @@ ACCURACY = Claim(OSA, "osa.push-through-accuracy", label="Sensitivity of X exp(W
         \text{ for skew } \mathbf{W} \text{ and } \hat{\mathbf{G}} = \mathbf{Y}^\top\mathbf{Y} \text{ of rank } d""",
     assumptions=[Assumption("Y in R^{N x d} has rank d", positive=lambda Y: singular_values(Y)[-1]), SKEW, NOT_WIDER],
     name="sensitivity of the push-through form", relation=AtMost(left="error of the push-through form"),
-    sizes={"N": (1, 4), "d": (1, 3)}, without_domains=NEVER_FULL_RANK,
+    all_sizes=True, hypotheses=[skew("W", SKEW.text)], sizes={"N": (1, 4), "d": (1, 3)}, without_domains=NEVER_FULL_RANK,
     uses=("osa.push-through", "osa.push-through-growth"), of_project=True,
     note=r"""The integral of $\exp(sS)XW(\hat{G} - G)\exp((1 - s)W\hat{G})$ over $s$ in $[0, 1]$, $S = XWX^\top$.
         With $G = X^\top X$, a relative error $u$ of $G$ moves the layer by at most $u\|W\|\|X\|^2\kappa(X)$

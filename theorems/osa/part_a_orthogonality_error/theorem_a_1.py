@@ -405,7 +405,9 @@ SATURATION = Claim(SINGULAR_VALUES, "osa.a1-saturation",
         \|\mathbf{S}\|_2^2\max_i|\sigma_i(\mathbf{B})^2(\sigma_i(\mathbf{B})^2-1)| \text{ for } \|\mathbf{B}\|_2 \le 1,
         \quad \mathbf{Y} = \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top""",
     assumptions=[SKEW, AT_MOST_ONE],
-    relation=AtMost(), sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, corrects="osa.a1-robust",
+    relation=AtMost(), all_sizes=True,
+    hypotheses=[skew("S", SKEW.text), contraction("B", "the singular values of B lie in [0, 1]")],
+    sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, corrects="osa.a1-robust",
     uses=("osa.eq-28", "osa.thm-a.1-quadratic"), of_project=True,
     note=r"""From Eq. (28) and $\|\exp[S] - I\|_2 \le \min(2, \|[S]\|_2)$, and osa.thm-a.1-quadratic: a singular value
         $\sigma$ adds at most $\sigma^2\|S\|_2^2$, and rotations of any size err by at most $4\|B\|_2^2\|B^\top B -

@@ -109,8 +109,8 @@ EQUATION_85 = Claim(INITIALISED, "osa.eq-85", label="Eq. (85)", name="norm of th
         \operatorname{vec}\mathbf{X}}\right\|_2""",
     assumptions=NEWTON_SCHULZ,
     general="It holds of any differentiable $A$.",
-    relation=AtMost(ascent=False), where=lambda sizes: two_heads(sizes) and sizes["N"] * sizes["d"] <= 6,
-    uses=("osa.eq-84", "osa.f6-unit-norms"),
+    relation=AtMost(ascent=False), all_sizes=True, hypotheses=[ORTHONORMAL_VALUES, ORTHONORMAL_OUTPUTS],
+    where=lambda sizes: two_heads(sizes) and sizes["N"] * sizes["d"] <= 6, uses=("osa.eq-84", "osa.f6-unit-norms"),
     note=r"With $C_0 = R$ for $\|X\|_2 \le R$; checked with $R = \|X\|_2$, the least.",
 )  # fmt: skip
 

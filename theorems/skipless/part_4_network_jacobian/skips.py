@@ -78,12 +78,12 @@ TWO_TOKENS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def _halved(entries: Any) -> Any:
-    return [_halved(entry) for entry in entries] if isinstance(entries, list) else Fraction(entries, 2)
+def halved(entries: Any) -> Any:
+    return [halved(entry) for entry in entries] if isinstance(entries, list) else Fraction(entries, 2)
 
 
 for _title, _example in zip(("two tokens of dimension 1", "two tokens of dimension 2"), TWO_TOKENS, strict=True):
-    IMPROVE.counterexample(_title, **{name: _halved(value) for name, value in _example.items()})
+    IMPROVE.counterexample(_title, **{name: halved(value) for name, value in _example.items()})
 IMPROVE.mutant("half of 1/kappa", lambda value: value / 2)
 IMPROVE.mutant("condition number of J J^T", lambda value: value * value)
 

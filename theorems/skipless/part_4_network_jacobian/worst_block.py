@@ -6,7 +6,6 @@ paper gives instead is met by no pair of blocks with an attention block in it.  
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import AttentionWeights, Batch, FeedForwardWeights, attention_branch, parameters
 from theorems.skipless.part_4_network_jacobian.parameter_jacobian import NETWORK, block_of_jacobian, stacked_blocks
+from theorems.skipless.part_4_network_jacobian.skips import halved
 from theorems.skipless.quantities import INVERSE, flatness, least, stretches
 from verify.matrix import column, concatenate, maximum, singular_values, spectral_norm
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Setting, Shape, checked
@@ -85,10 +85,6 @@ NARROW: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def _halved(entries: Any) -> Any:
-    return [_halved(entry) for entry in entries] if isinstance(entries, list) else Fraction(entries, 2)
-
-
 @EQ_6_UNIVERSAL.domain("near a narrow network")
 def near_a_narrow_network(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """The tokens and weights of the example of these sizes, moved by up to 2^-14; drawn ones where there is none."""
@@ -107,7 +103,7 @@ for _title, _example in zip(
     ("three tokens: kappa(J) = 2712", "four tokens: 131 against 101 and 97", "two samples of two tokens: 324 against 265, 132"),
     NARROW, strict=True,
 ):  # fmt: skip
-    EQ_6_UNIVERSAL.counterexample(_title, **{name: _halved(value) for name, value in _example.items()})
+    EQ_6_UNIVERSAL.counterexample(_title, **{name: halved(value) for name, value in _example.items()})
 EQ_6_UNIVERSAL.mutant("half of 1/kappa", lambda value: value / 2)
 EQ_6_UNIVERSAL.mutant("condition number of J J^T", lambda value: value * value)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms.deciding import at_most, is_certain, term_by_term
+from verify.arithmetics.norms.deciding import at_most, is_certain, substituted, term_by_term
 from verify.arithmetics.norms.monomials import (
     Monomial,
     Polynomial,
@@ -37,7 +38,7 @@ def follows(left: Any, right: Any, facts: Sequence[Any]) -> tuple[Any, ...] | No
     if isinstance(left, sympy.exp) and isinstance(right, sympy.exp):
         return follows(left.args[0], right.args[0], facts)
     for fact in facts:
-        if any(is_certain(difference(*moved)) for moved in _substituted(left, right, fact)):
+        if any(map(is_certain, _substituted(left, right, fact))):
             return (fact,)
     polynomials = [(fact, expanded(fact)) for fact in facts]
     divisors = _divisors([expanded(left), expanded(right), *(polynomial for _, polynomial in polynomials)])
@@ -126,15 +127,27 @@ def _decreases(value: Any, symbol: Any, nonnegative: bool) -> bool:
     return True
 
 
-def _substituted(left: Any, right: Any, fact: Any) -> list[tuple[Any, Any]]:
-    """(right, left) in terms of s = fact >= 0 in the place of a symbol that the fact is linear in."""
-    found, excess = [], sympy.Dummy("excess", nonnegative=True)
+def _substituted(left: Any, right: Any, fact: Any) -> Iterator[Polynomial]:
+    """right - left in terms of s = fact >= 0 in the place of a symbol that the fact is linear in."""
+    excess = sympy.Dummy("excess", nonnegative=True)
     for symbol in sorted(fact.free_symbols & (left - right).free_symbols, key=sympy.default_sort_key):
         slope = sympy.diff(fact, symbol)
         if slope.is_number and slope != 0:
-            instead = symbol - (fact - excess) / slope
-            found.append(tuple(sympy.expand(side.xreplace({symbol: sympy.expand(instead)})) for side in (right, left)))
-    return found
+            instead = sympy.expand(symbol - (fact - excess) / slope)
+            gap = difference(right, left)
+            if _is_polynomial_in(gap, symbol):
+                yield substituted(gap, symbol, expanded(instead))
+            else:
+                yield difference(*(sympy.expand(side.xreplace({symbol: instead})) for side in (right, left)))
+
+
+def _is_polynomial_in(polynomial: Polynomial, symbol: Any) -> bool:
+    """Whether a symbol stands in no generator but itself, and with whole powers that are not negative."""
+    return all(
+        exponent.denominator == 1 and exponent > 0 if generator == symbol else symbol not in symbols_of(generator)
+        for monomial in polynomial
+        for generator, exponent in monomial
+    )
 
 
 def _divisors(polynomials: Sequence[Polynomial]) -> frozenset[Any]:
@@ -191,6 +204,7 @@ def _absorbed(gap: Polynomial) -> Polynomial:
     return found
 
 
+@functools.lru_cache(maxsize=50_000)
 def _product(one: Monomial, other: Monomial, sign: int = 1) -> Monomial:
     exponents = dict(one)
     for generator, exponent in other:

@@ -127,6 +127,8 @@ class _Replay(Instances):
             if tree is None:
                 raise NotCertified("no tree of boxes")
             return {**self.stated(), "comparison": ["boxes", tree]}
+        if self.entry.cases:
+            return {**self.stated(), "comparison": self._by_cases()}
         self.w.point_directions(self.entry.steps)
         for step in self.entry.steps:
             self._offer(step)
@@ -140,6 +142,15 @@ class _Replay(Instances):
             self.kept = set(self.outside)
             comparison = self._finished()
         return {**self.stated(), "steps": self.steps, "comparison": comparison}
+
+    def _by_cases(self) -> list[Any]:
+        """The reason for each of several numbers in the place of their largest on the right-hand side."""
+        symbol, found = self.entry.steps[0].quantity, []
+        for value, case in zip(self.w.known.atoms[symbol].payload, self.entry.cases, strict=True):
+            made = _Replay(self.w, case, self.facts).part()
+            reason = ["steps", made["steps"], made["comparison"]] if made["steps"] else made["comparison"]
+            found.append([self.w.scalar(value), reason])
+        return ["cases", self.w.scalar(symbol), found]
 
     def stated(self) -> dict[str, Any]:
         """What is to be shown, without steps."""
@@ -354,6 +365,7 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
             yield ["exponents", w.of_scalar(x), w.of_scalar(y), inner]
     yield from _ranges(a, b, w)
     yield from _at_ones(a, w)
+    yield from _means(a, w)
     yield from lower_instances.reasons(a, b, w)
     yield from _reverse_triangles(b, w)
     yield from _skew_images(a, w)
@@ -423,6 +435,13 @@ def _at_ones(a: Any, w: Writer) -> Iterator[list[Any]]:
             yield ["instance", "softmax at the vector of ones", [w.matrix(item[4])], [], w.scalar(1), ["terms"]]
 
 
+def _means(a: Any, w: Writer) -> Iterator[list[Any]]:
+    """c x int_0^1 e^(t x) dt = c (e^x - 1)."""
+    for g in (g for g in generators(a) if g[0] == "mean of exponentials" and len(g[1].terms) == 1):
+        multiplier = w.of_scalar(beside(a, g).over(g[1]))
+        yield ["instance", "mean of exponentials", [w.of_scalar(g[1])], [], multiplier, ["terms"]]
+
+
 def _reverse_triangles(b: Any, w: Writer) -> Iterator[list[Any]]:
     """||A|| <= ||A + B|| + ||B|| for the norms of sums A + B on the right."""
     for _, kind, variants in (g for g in generators(b) if g[0] == "norm"):
@@ -462,7 +481,10 @@ def _subtracted(gap: Any, w: Writer, facts: Any, depth: int, attempts: list[int]
     attempts[0] -= 1
     if depth == 0 or not negative or attempts[0] < 0:
         return None
-    monomial, c = max(negative, key=lambda item: (sum(e for _, e in item[0]), text_of(item)))
+    taken = [own for _, fact in facts for own, d in fact.terms.items() if d < 0]
+    monomial, c = max(  # one that an assumption takes whole, if there is one: what is left may outweigh the others
+        negative, key=lambda item: (_is_multiple(item[0], taken), sum(e for _, e in item[0]), text_of(item))
+    )
     options: list[Any] = []
     for chosen, fact in facts:
         for own, d in fact.terms.items():
@@ -480,3 +502,9 @@ def _subtracted(gap: Any, w: Writer, facts: Any, depth: int, attempts: list[int]
         if used is not None:
             return [[chosen[0] if len(chosen) == 1 else chosen, w.of_scalar(factor)], *used]
     return None
+
+
+def _is_multiple(monomial: Any, others: Iterable[Any]) -> bool:
+    """Whether one of the other products divides a product without a remainder."""
+    exponents = dict(monomial)
+    return any(all(exponents.get(g, 0) >= e for g, e in other) for other in others)

@@ -118,7 +118,7 @@ def _lifted(polynomial: Polynomial) -> Polynomial:
         if isinstance(generator, sympy.exp) and is_nonnegative(generator.args[0]):
             instead = {frozenset({(sympy.Symbol(f"h({generator})", nonnegative=True), Fraction(1))}): Fraction(1)}
             add_to(instead, expanded(1 + generator.args[0]))
-            found = _substituted(found, generator, instead)
+            found = substituted(found, generator, instead)
     return found
 
 
@@ -138,7 +138,8 @@ def _in_terms_of_root(polynomial: Polynomial, size: Any) -> Polynomial:
     return found
 
 
-def _substituted(polynomial: Polynomial, generator: Any, value: Polynomial) -> Polynomial:
+def substituted(polynomial: Polynomial, generator: Any, value: Polynomial) -> Polynomial:
+    """The polynomial with a value in the place of a generator; itself where that has other than whole powers."""
     found: Polynomial = {}
     for monomial, coefficient in polynomial.items():
         exponents = dict(monomial)

@@ -337,11 +337,11 @@ class DerivationSearch:
 
 def search_for(targets: frozenset[Any], through: bool, scalars: frozenset[Any]) -> DerivationSearch:
     """The search of this derivation that ends at `targets`, with all that it has found before."""
-    known = world().searches
-    if (targets, through, scalars) not in known:
-        known[targets, through, scalars] = DerivationSearch(targets, through, scalars)
+    known, key = world().searches, (targets, through, scalars, world().divisors)
+    if key not in known:
+        known[key] = DerivationSearch(targets, through, scalars)
     world().targets = targets
-    return known[targets, through, scalars]
+    return known[key]
 
 
 def _scaled_to(value: Any, item: Any, target: Any) -> Any:

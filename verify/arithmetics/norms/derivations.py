@@ -6,7 +6,7 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sympy
@@ -24,6 +24,7 @@ from verify.arithmetics.norms.monomials import difference
 from verify.arithmetics.norms.monotone import grows_with
 from verify.arithmetics.norms.row_lengths import row_lengths_in
 from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positive
+from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import Index, Node, World, world
 from verify.arithmetics.tracing import traced_inputs, value_of
@@ -44,6 +45,8 @@ class EntryBound:
     proved: bool
     #: Whether the steps lead from the right-hand side down to the bound: they are those of -right <= -left.
     turned: bool = False
+    #: The inequality with each of several numbers in the place of their largest, on the right-hand side.
+    cases: tuple[EntryBound, ...] = ()
 
 
 @dataclass
@@ -125,6 +128,7 @@ def _proof(
         entries = [derived(left, right, index) for left, right, index in pairs]
         if known.orders and not all(entry.proved for entry in entries):  # only then are orders of sizes assumed
             known.facts += known.orders
+            known.searches.clear()  # which a rule may have looked at in vain for an order
             entries = [entry if entry.proved else derived(entry.left, entry.right, entry.index) for entry in entries]
         open_ones = [entry for entry in entries if not entry.proved]
         proof = BoundProof(not open_ones, None, entries, world=known)
@@ -186,12 +190,32 @@ def _paired(
 
 def derived(left: Any, right: Any, index: Index | None = None) -> EntryBound:
     """The best bound of the left-hand side in the quantities of the right one, and whether it is at most that."""
+    before, world().divisors = world().divisors, _divisors(right)
+    try:
+        return _best(left, right, index)
+    finally:
+        world().divisors = before
+
+
+def _divisors(value: Any) -> frozenset[Any]:
+    """The quantities that a scalar is divided by."""
+    powers = [power for power in sympy.sympify(value).atoms(sympy.Pow) if is_positive(-power.exp)]
+    return frozenset(power.base for power in powers if power.base in world().atoms)
+
+
+def _best(left: Any, right: Any, index: Index | None) -> EntryBound:
     plain = _derived(left, left, right, index)
     start = _with_smaller_denominators(left)
     found = plain if plain.proved or start == left else _derived(start, left, right, index)
     if found.proved:
         return found
-    found = _by_cases(left, right, index) or _from_below(left, right, index) or _to_below(left, right, index) or found
+    others = (_by_cases, _from_below, _to_below, _by_cases_of_right)
+    found = next(filter(None, (other(left, right, index) for other in others)), found)
+    if not found.proved and largest_in(found.bound):
+        used = follows_in_cases(found.bound, right, world().facts)
+        if used is not None:
+            world().used |= {f"{scalar_text(fact, world())} >= 0" for fact in used}
+            return replace(found, proved=True)
     steps = None if found.proved or index is not None else subdivision.decided(left, right)
     return found if steps is None else EntryBound(left, right, None, left, steps, True)
 
@@ -225,6 +249,18 @@ def _by_cases(left: Any, right: Any, index: Index | None) -> EntryBound | None:
                 bound = largest([case.bound for case in cases])
                 steps = [step for case in cases for step in case.steps]
                 return EntryBound(left, right, index, bound, (Step("largest of several", left, bound), *steps), True)
+    return None
+
+
+@rule("one of several", says="the largest of several numbers is one of them")
+def _by_cases_of_right(left: Any, right: Any, index: Index | None) -> EntryBound | None:
+    """The derivation for each of several numbers in the place of their largest on the right-hand side: it is one of them."""
+    for symbol in largest_in(right):
+        if symbol not in left.free_symbols and not world().atoms[symbol].indices:
+            cases = [derived(left, right.xreplace({symbol: value}), index) for value in world().atoms[symbol].payload]
+            if all(case.proved for case in cases):
+                steps = (Step("one of several", symbol, symbol), *(step for case in cases for step in case.steps))
+                return EntryBound(left, right, index, right, steps, True, cases=tuple(cases))
     return None
 
 

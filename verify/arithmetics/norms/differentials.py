@@ -111,11 +111,14 @@ FUNCTIONS: dict[Kind, Kind] = {
 
 def depends(node: Node, variable: Node) -> bool:
     """Whether a node, or a coefficient in it, contains the variable."""
-    return (
-        node is variable
-        or any(depends(part, variable) for part in node.parts)
-        or any(depends_on(item, variable) for item in node.data)
-    )
+    found = world().depending.setdefault(variable, {})
+    if node not in found:
+        found[node] = (
+            node is variable
+            or any(depends(part, variable) for part in node.parts)
+            or any(depends_on(item, variable) for item in node.data)
+        )
+    return found[node]
 
 
 def depends_on(item: Any, variable: Node) -> bool:

@@ -26,11 +26,15 @@ class Values:
     def __init__(self, known: World, scalars: Mapping[Any, float], arrays: Mapping[str, np.ndarray]) -> None:
         self.known, self.scalars, self.arrays = known, dict(scalars), dict(arrays)
         self._found: dict[Any, np.ndarray] = {}
+        self._whole = {symbol: sympy.Integer(v) for symbol, v in self.scalars.items() if symbol.is_integer}
+        self._sizes: dict[Any, int] = {}
 
     def number(self, value: Any, at: Mapping[Index, int] | None = None) -> float:
         """A scalar with its quantities evaluated."""
         at = at or {}
         value = sympy.sympify(value)
+        if value.is_Symbol:
+            return self._symbol(value, at)
         changes = {symbol: self._symbol(symbol, at) for symbol in value.free_symbols}
         # many digits: e^x - 1 loses as many as x has zeros behind the point
         return float(value.xreplace({symbol: sympy.Float(number, DIGITS) for symbol, number in changes.items()}))
@@ -73,7 +77,9 @@ class Values:
         return float(measures[atom.kind](array))
 
     def size(self, size: Any) -> int:
-        return int(sympy.sympify(size).xreplace({s: sympy.Integer(v) for s, v in self.scalars.items() if s.is_integer}))
+        if size not in self._sizes:
+            self._sizes[size] = int(sympy.sympify(size).xreplace(self._whole))
+        return self._sizes[size]
 
     def _place(self, item: Any, at: Mapping[Index, int]) -> int:
         return at[item] if isinstance(item, Index) else self.size(item)

@@ -149,12 +149,12 @@ def _without_column(kind: str, node: Node) -> Iterator[Candidate]:
     inner, i = node.parts[0], node.data[0]
     if kind == LARGEST and inner.kind == "softmax" and node.shape[0] == 1:
         yield "weight of several", total_of(node)
-    if kind == LARGEST and (p := _row_of_covariance(inner, i)) is not None:
+    if kind == LARGEST and (p := row_of_covariance(inner, i)) is not None:
         yield "row of a covariance", entry(p, 0, i) * norm(LARGEST, nodes.without_column(p, i))
     yield "block", norm(kind, inner)
 
 
-def _row_of_covariance(node: Node, i: Any) -> Node | None:
+def row_of_covariance(node: Node, i: Any) -> Node | None:
     """The softmax row p where a node is row i of diag(p) - p^T p."""
     terms = nodes.terms_of(node)
     for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
@@ -180,7 +180,7 @@ def _off_the_diagonal(kind: str, node: Node) -> Iterator[Candidate]:
     for A, B in (node.parts, node.parts[::-1]):
         if kind != LARGEST or A is not nodes.minus(nodes.ones(*A.shape), nodes.identity(A.shape[0])):
             continue
-        if (q := _minor_of_covariance(B)) is not None:
+        if (q := minor_of_covariance(B)) is not None:
             yield (
                 "covariance off the diagonal",
                 norm(LARGEST, nodes.hadamard(A, nodes.product([nodes.transposed(q), q]))),
@@ -190,7 +190,7 @@ def _off_the_diagonal(kind: str, node: Node) -> Iterator[Candidate]:
             yield "product of two weights", total_of(q) ** 2 / 4
 
 
-def _minor_of_covariance(node: Node) -> Node | None:
+def minor_of_covariance(node: Node) -> Node | None:
     """The softmax row p without p_i where a node is diag(p) - p^T p without row i and column i."""
     if node.kind != "without column" or node.parts[0].kind != "transpose":
         return None

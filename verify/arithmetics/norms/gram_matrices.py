@@ -1,4 +1,4 @@
-"""Smallest eigenvalues of Gram matrices A A^T."""
+"""Gram matrices A A^T: their smallest eigenvalues, and their distance from the identity."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.atoms import FROBENIUS, norm
+from verify.arithmetics.norms.atoms import FROBENIUS, SPECTRAL, norm
 from verify.arithmetics.norms.bounded import lifted
-from verify.arithmetics.norms.rules import QUANTITIES, Candidate
+from verify.arithmetics.norms.rules import QUANTITIES, RULES, Candidate, is_contraction, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.world import Node, world
@@ -50,6 +50,19 @@ def _smallest_eigenvalue(node: Node) -> Iterator[Candidate]:
         yield "smallest eigenvalue of a Gram matrix", norm(FROBENIUS, A) ** 2 / A.shape[0]
 
 
+@rule(
+    "Gram matrix of a contraction", says="||I - A A^T||_2 <= 1 where ||A||_2 <= 1", rests_on=("gram-of-a-contraction",)
+)
+def _less_identity(kind: str, node: Node) -> Iterator[Candidate]:
+    """A bound of c (I - A A^T)."""
+    terms = nodes.terms_of(node)
+    for (c, one), (d, square) in (terms, terms[::-1]) if kind == SPECTRAL and len(terms) == 2 else ():
+        A = nodes.gram_factor(square) if one.kind == "identity" and d == -c else None
+        if A is not None and (is_contraction(A) or is_contraction(nodes.transposed(A))):
+            yield "Gram matrix of a contraction", abs(c)
+
+
 QUANTITIES |= {SMALLEST_EIGENVALUE: _smallest_eigenvalue}
+RULES |= {"sum": one_after_another(RULES["sum"], _less_identity)}
 
 register_forms({"symmetric_eigenvalues": symmetric_eigenvalues}, "norms")

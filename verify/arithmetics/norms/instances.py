@@ -13,7 +13,8 @@ from verify.arithmetics.norms import entries, lower_instances, nodes, rules
 from verify.arithmetics.norms.atoms import NORMS
 from verify.arithmetics.norms.diagonals import multiplied_out
 from verify.arithmetics.norms.differentials import depends, largest_slope
-from verify.arithmetics.norms.recording import KINDS, Writer, any_of, family_of, generators, row_source, text_of
+from verify.arithmetics.norms.length_instances import of_lengths
+from verify.arithmetics.norms.recording import KINDS, Writer, family_of, generators, row_source, text_of
 from verify.arithmetics.norms.singular_polynomials import blocks_of_exponential, rotation_less_identity
 from verify.arithmetics.norms.softmax_instances import of_softmax
 from verify.arithmetics.norms.world import Node, unused_index
@@ -45,6 +46,7 @@ class Instances:
         """Steps of the checker that may stand for one step of the derivation."""
         rule, bound = step.rule, step.bound
         yield from of_softmax(self.w, step, self._reason)
+        yield from of_lengths(self.w, self.value, g, step)
         atom = self.w.known.atoms.get(step.quantity)
         if rule == "definition of the largest":
             yield from self._below_a_largest(step)
@@ -63,6 +65,8 @@ class Instances:
             yield [("softmax in the 1-norm", [self.w.node(part.parts[0]) for part in terms])]
         elif rule == "largest entry" and isinstance(step.quantity, sympy.Abs):
             pass
+        elif rule == "Weyl" and atom is not None:
+            yield [(rule, list(map(self.w.node, atom.payload)))]
         elif rule == "spectral radius" and atom is not None:
             yield [(rule, [self.w.node(atom.payload[0])])]
         elif rule == "smallest eigenvalue of a Gram matrix" and atom is not None:
@@ -174,10 +178,20 @@ class Instances:
             yield [("exponential of a skew matrix", inner)]
         elif rule == "iterated polynomial":
             yield from self._starting([inner[0]], lambda M: ("iterate", [M[0], *map(w.scalar, node.data)]))
+        elif rule == "Gram matrix of a contraction":
+            for factor in filter(None, map(nodes.gram_factor, node.parts)):
+                yield from self._starting([w.transposed(w.node(factor))], lambda M: (rule, M))
         elif rule == "derivative along a unit direction":
             yield [(rule, [A])]
         elif rule == "chain rule":
             yield from self._chain(kind, node)
+        elif rule == "product rule":
+            for J in (part for part in node.parts if part.kind == "derivative"):
+                F, _, *others = nodes.factors_of(J.parts[0])
+                entries = F.shape[0] * F.shape[1]
+                dF = nodes.of("derivative", F, J.parts[1], data=J.data, shape=(entries, J.shape[1]))
+                fixed = nodes.product(others)
+                yield [(rule, [kind, *map(w.node, (F, dF, fixed))])]
         elif rule == "constant factors of a derivative":
             yield from self._constant_factors(node)
         elif rule == "differential of the exponential":
@@ -199,6 +213,8 @@ class Instances:
         elif rule == "integral of orthogonal matrices":
             blocks = blocks_of_exponential(node) or ()
             yield [(rule, list(map(w.node, blocks[::3])))]
+        elif rule == "series of an exponential":
+            yield [(rule, list(map(w.node, (blocks_of_exponential(node) or ())[:2])))]
         elif rule == "differential of an iteration beside its start":
             yield from self._beside_the_start(node)
         elif rule == "polynomial of a contraction":
@@ -209,6 +225,7 @@ class Instances:
             yield from self._rotations_by_means(kind, node)
         elif node.kind == "sum over" and rule == "sum over an index":
             scaled = w.add("sum", w.scalar(node.data[1]), inner[0])
+            yield [("sum over an index", [kind, w.index(node.data[0]), scaled]), *self._numbers(node.parts[0])]
             yield [("sum over an index", [kind, w.index(node.data[0]), scaled])]
         elif node.kind == "product" and rule == "number among the factors":
             yield from self._number_among(kind, node)
@@ -220,13 +237,32 @@ class Instances:
         runs = [(0, 0)] + [(a, b) for a in range(count) for b in range(a + 2, count + 1) if b - a < count]
         for a, b in runs:
             pieces = [*node.parts[:a], *([nodes.product(node.parts[a:b])] if b else []), *node.parts[b:]]
-            values = [self.w.value(self.w.node(piece)) for piece in pieces]
-            if kind == "2" and bound_rules.multiplied(*map(bound_rules.two, values)) == bound:
-                yield self._split(pieces, None)
+            apart = [step for piece in pieces for step in self._numbers(piece)]
+            if (
+                kind == "2"
+                and bound_rules.multiplied(*(self._size(piece, bound_rules.two) for piece in pieces)) == bound
+            ):
+                yield [*self._split(pieces, None), *apart]
             for place in range(len(pieces)) if kind == "F" else ():
-                norms = [(bound_rules.fro if k == place else bound_rules.two)(value) for k, value in enumerate(values)]
+                norms = [
+                    self._size(piece, bound_rules.fro if k == place else bound_rules.two)
+                    for k, piece in enumerate(pieces)
+                ]
                 if bound_rules.multiplied(*norms) == bound:
-                    yield self._split(pieces, place)
+                    yield [*self._split(pieces, place), *apart]
+
+    def _size(self, piece: Node, norm: Any) -> Any:
+        """A norm of a factor; of a product of two numbers, the product of their absolute values."""
+        if piece.kind == "entrywise" and piece.shape == (1, 1):
+            return bound_rules.multiplied(*(self._size(part, norm) for part in piece.parts))
+        return norm(self.w.value(self.w.node(piece)))
+
+    def _numbers(self, node: Node) -> Steps:
+        """The steps from the norm of a product of numbers, as a matrix of shape (1, 1), to those of the numbers."""
+        if node.kind != "entrywise" or node.shape != (1, 1):
+            return []
+        apart = [step for part in node.parts for step in self._numbers(part)]
+        return [("entrywise product", [self._core(self.w.node(part)) for part in node.parts]), *apart]
 
     def _split(self, pieces: list[Node], place: int | None) -> Steps:
         """One factor after another of a product; `place` is that of the Frobenius norm."""
@@ -483,7 +519,7 @@ class Instances:
         yield [("triangle inequality", [kind, *pieces])]
 
     def _telescoped(self, kind: str, A: Node, B: Node) -> Iterator[Steps]:
-        for pieces in piece_lists(A, B):
+        for pieces in nodes.piece_lists(A, B):
             if len(pieces) == 1:
                 yield []
             if len(pieces) > 1:
@@ -520,8 +556,7 @@ class Instances:
             ]
             for item in weights:
                 yield [("softmax row", [self.w.matrix(item[4])])]
-        if g[0] == "norm" and g[1] == "2":
-            A = any_of(g[2])
+        for A in sorted(g[2], key=text_of) if g[:2] == ("norm", "2") else ():
             if (item := quantities.single_atom(A, "exponential")) is not None:
                 yield [("exponential of a skew matrix", [self.w.matrix(item[4])])]
 
@@ -543,6 +578,8 @@ class Instances:
                 total = {h for m in bound_rules.total(A).terms for h, _ in m}
                 if len(monomial) == 1 and e == 1 and total & self.kept:
                     yield [("sum of absolute values", [i, self.w.matrix(A)])]
+                if len(monomial) == 1 and e == 2:
+                    yield [("squares of rows", [i, self.w.matrix(A)])]
                 if len(monomial) == 1 and e == 1:
                     yield [("Cauchy-Schwarz", [i, self.w.matrix(A)])]
             for h, _ in monomial:
@@ -554,25 +591,3 @@ class Instances:
 
 def _beside(side: str, data: list[int], M: list[int]) -> tuple[Any, ...]:
     return "differential of an iteration beside its start", [side, *M, *data]
-
-
-def piece_lists(A: Node, B: Node) -> Iterator[list[Node]]:
-    """Matrices that add up to A - B, one for each factor in which two products differ."""
-    if A.kind == "entrywise":
-        for (p, s), (r, t) in itertools.product((A.parts, A.parts[::-1]), (B.parts, B.parts[::-1])):
-            yield [nodes.hadamard(nodes.minus(p, r), s), nodes.hadamard(r, nodes.minus(s, t))]
-        return
-    left, right = nodes.shared_ends(A.parts, B.parts)
-    inner = slice(left, len(A.parts) - right), slice(left, len(B.parts) - right)
-    found = [(A.parts[inner[0]], B.parts[inner[1]], A.parts[:left], A.parts[len(A.parts) - right :])]
-    if (groups := nodes.grouped(A.parts, B.parts)) is not None:
-        found.insert(0, (tuple(groups[0]), tuple(groups[1]), (), ()))
-    for ours, theirs, before, after in found:
-        if len(ours) != len(theirs):
-            continue
-        places = [k for k in range(len(ours)) if ours[k] is not theirs[k]]
-        for first, second in ((theirs, ours), (ours, theirs)):
-            yield [
-                nodes.product([*before, *first[:k], nodes.minus(ours[k], theirs[k]), *second[k + 1 :], *after])
-                for k in places
-            ]

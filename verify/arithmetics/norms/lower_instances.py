@@ -33,7 +33,7 @@ def lower_steps(w: Writer, value: Any, g: Any, step: Any) -> Iterator[list[tuple
     for arguments in _arguments(w, atom.payload[0], step):
         name = RULES[step.rule]
         values = [w.value(place) for place in arguments]
-        shown = [_order(w, M.columns, M.rows) for M in values] if name != "smallest singular value of a sum" else []
+        shown = [order(w, M.columns, M.rows) for M in values] if name != "smallest singular value of a sum" else []
         if None in shown:
             continue
         try:
@@ -76,7 +76,7 @@ def reasons(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
                     yield wrap(["instance", name, arguments, [], w.of_scalar(multiplier), ["terms"]])
 
 
-def _order(w: Writer, small: Any, large: Any) -> list[Any] | None:
+def order(w: Writer, small: Any, large: Any) -> list[Any] | None:
     """A reason for small <= large, of two sizes: for certain, or by one assumption; all reasons would take minutes to try."""
     if quantities.is_nonnegative(large - small):
         return ["terms"]

@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SMALLEST, SPECTRAL
+from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, MEAN_EXPONENTIAL, SHIFT, SMALLEST, SPECTRAL
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.kernel import bound_rules, places, quantities
 from verify.kernel import bounds as kernel
@@ -130,6 +130,10 @@ class Writer:
         if atom.kind in ("largest over", "sum over"):
             kind = "max over" if atom.kind == "largest over" else "sum over"
             return self.add(kind, self.index(first), self.scalar(atom.payload[1]))
+        if atom.kind == SHIFT:
+            return self.add(atom.kind, *map(self.node, atom.payload))
+        if atom.kind == MEAN_EXPONENTIAL:
+            return self.add("mean of exponentials", self.scalar(first))
         if atom.kind == "largest of":
             return self.add("max", *map(self.scalar, atom.payload))
         if atom.kind == "root":

@@ -27,7 +27,7 @@ from verify.arithmetics.norms.atoms import (
 )  # fmt: skip
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.signs import is_nonnegative
-from verify.arithmetics.norms.softmaxes import from_uniform, in_the_1_norm
+from verify.arithmetics.norms.softmaxes import from_uniform, in_the_1_norm, of_larger_logits
 from verify.arithmetics.norms.world import Node, unused_index, world
 
 #: The property that a hypothesis states of M where x^T M x <= 0.
@@ -206,6 +206,7 @@ def _sum_over(kind: str, node: Node) -> Iterator[Candidate]:
 
 
 def _softmax(kind: str, node: Node) -> Iterator[Candidate]:
+    yield from of_larger_logits(kind, node)
     if kind == FROBENIUS:
         yield "softmax row", sympy.sqrt(node.shape[0])
     if kind == LARGEST:

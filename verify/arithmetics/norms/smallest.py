@@ -68,10 +68,10 @@ def _smallest(node: Node) -> Iterator[Candidate]:
         )
     for k in range(1, len(node.parts)) if node.kind == "product" else ():
         A, B = nodes.product(node.parts[:k]), nodes.product(node.parts[k:])
-        if all(_not_wide(X) for X in (A, B)) or all(_not_wide(nodes.transposed(X)) for X in (A, B)):
+        if all(not_wide(X) for X in (A, B)) or all(not_wide(nodes.transposed(X)) for X in (A, B)):
             yield "smallest singular value of a product", smallest(A) * smallest(B)
     blocks = node.parts if node.kind == "concatenate" else ()  # on top of each other
-    if blocks and all(_not_wide(block) for block in blocks):
+    if blocks and all(not_wide(block) for block in blocks):
         yield (
             "smallest singular value of blocks side by side",
             sympy.sqrt(sympy.Add(*(smallest(block) ** 2 for block in blocks))),
@@ -91,7 +91,7 @@ def _of_near_ones(node: Node) -> Iterator[Candidate]:
                 yield "smallest singular value of a sum", target - norm(SPECTRAL, nodes.minus(other, node))
 
 
-def _not_wide(node: Node) -> bool:
+def not_wide(node: Node) -> bool:
     """Whether a matrix has certainly no more columns than rows, at all sizes that are assumed."""
     facts = [fact for fact in world().facts if fact in world().orders]
     used = follows(sympy.Integer(0), sympy.expand(node.shape[0] - node.shape[1]), facts)

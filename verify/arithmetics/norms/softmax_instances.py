@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.gaps import own_place
+from verify.arithmetics.norms.gaps import covariance_of, minor_of_covariance, own_place, row_of_covariance
 from verify.arithmetics.norms.recording import Writer
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.smallest import OFF_DIAGONAL
@@ -39,8 +39,30 @@ def of_softmax(w: Writer, step: Any, reason: Reason) -> Iterator[Steps]:
             size = softmax_rules.spread(w.value(arguments[1]), w.value(arguments[0]))
             if (why := reason(size, quantities.number(1))) is not None:
                 yield [("softmax near equal weights, by a chord", arguments, [why])]
+    elif step.rule == "softmax of larger logits":
+        for symbol in step.bound.free_symbols & w.known.atoms.keys():
+            sides = [nodes.single(X.parts[0]) for X in (node, w.known.atoms[symbol].payload[0])]
+            (c, T), (d, _) = sides
+            places = [w.scalar(c), w.scalar(d)]
+            reasons = [reason(*map(w.value, pair)) for pair in ((w.scalar(0), places[0]), places)]
+            if None not in reasons:
+                yield [(step.rule, [*places, w.node(T)], reasons)]
     elif step.rule == "softmax row less an entry" and node.kind == "without column":
         yield [(step.rule, [w.index(node.data[0]), w.node(node.parts[0].parts[0])])]
+    elif step.rule == "row of a covariance" and node.kind == "without column":
+        row = row_of_covariance(node.parts[0], node.data[0])
+        if row is not None:
+            yield [(step.rule, [w.index(node.data[0]), w.node(row.parts[0])])]
+    elif step.rule == "weight of several":
+        yield [("largest entry", [w.node(node)]), ("sum of all absolute values", [w.node(node)])]
+    elif step.rule == "covariance off the diagonal":
+        for rest in filter(None, map(minor_of_covariance, node.parts)):  # a row of weights without one of them
+            yield [(step.rule, [w.index(rest.data[0]), w.node(rest.parts[0].parts[0])])]
+    elif step.rule == "third central moment":
+        for part in node.parts[1].parts:
+            row = covariance_of(part.parts[0].parts[0]) if part.kind == "diagonal" else None
+            if row is not None:
+                yield [(step.rule, [w.node(row.parts[0]), w.node(node.parts[-1])])]
     elif step.rule == "trace of a covariance":
         for part in node.parts:
             row = nodes.transposed(part.parts[0]) if part.kind == "diagonal" else None

@@ -1,4 +1,4 @@
-"""Rules for softmax rows beside uniform weights, and for sums of absolute values of their differences."""
+"""Rules for softmax rows beside uniform weights and of larger logits, and for sums of absolute values of their differences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, norm
-from verify.arithmetics.norms.world import Node
+from verify.arithmetics.norms.deciding import at_most
+from verify.arithmetics.norms.signs import is_nonnegative
+from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.world import Node, world
 
 
 def in_the_1_norm(node: Node) -> list[tuple[str, Any]]:
@@ -52,3 +55,22 @@ def _logits(node: Node) -> Node | None:
     """T of softmax(T) or of its transpose."""
     inner = node.parts[0] if node.kind == "transpose" else node
     return inner.parts[0] if inner.kind == "softmax" else None
+
+
+@rule(
+    "softmax of larger logits",
+    says="||softmax(c T)||_F <= ||softmax(d T)||_F for 0 <= c <= d",
+    rests_on=("softmax-of-larger-logits",),
+)
+def of_larger_logits(kind: str, node: Node) -> Iterator[tuple[str, Any]]:
+    """The Frobenius norms of softmax(d T) that an aim speaks of, for softmax(c T) with 0 <= c <= d."""
+    c, T = nodes.single(node.parts[0])
+    for target in (
+        sorted(world().targets, key=sympy.default_sort_key) if kind == FROBENIUS and is_nonnegative(c) else ()
+    ):
+        atom = world().atoms.get(target)
+        other = atom.payload[0] if atom is not None and atom.kind == FROBENIUS else None
+        if other is not None and other.kind == "softmax":
+            d, core = nodes.single(other.parts[0])
+            if core is T and at_most(c, d):
+                yield "softmax of larger logits", norm(FROBENIUS, other)

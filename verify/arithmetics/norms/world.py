@@ -132,8 +132,12 @@ class World:
     assumed: dict[sympy.Symbol, Any] = field(default_factory=dict)
     #: The quantities that a search ends at.
     targets: frozenset[sympy.Symbol] = frozenset()
+    #: What the right-hand side divides by: the statement says nothing where one of these is 0.
+    divisors: frozenset[sympy.Symbol] = frozenset()
     #: The searches so far, by what they end at: variants of a formula mostly contain the same quantities.
     searches: dict[Any, Any] = field(default_factory=dict)
+    #: Whether nodes contain a variable, by the variable and the node: neither changes once it is made.
+    depending: dict[Node, dict[Node, bool]] = field(default_factory=dict)
     #: How many derivatives enclose what is being evaluated.
     variables: int = 0
     #: What of the assumptions was used.

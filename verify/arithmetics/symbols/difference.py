@@ -129,11 +129,13 @@ def prove(
     inputs: Callable[[], Mapping[str, Any]],
     mutants: Mapping[str, Side] | None = None,
     hypotheses: Sequence[HypothesisRule] | Callable[[Mapping[str, Any]], Sequence[HypothesisRule]] = (),
+    enough: int | None = None,
 ) -> Proof:
     """Try to prove formula = oracle on symbolic inputs.
 
     Nothing but a difference without terms counts as a proof: an error of any kind, terms that remain, or a wrong
-    variant that reduces to the truth, are reasons why there is none.  Hypotheses may be made from the inputs.
+    variant that reduces to the truth, are reasons why there is none.  Hypotheses may be made from the inputs.  The wrong
+    variants are tried in their order, all of them or until `enough` are told apart.
     """
     start = time.perf_counter()
     with met_afresh(), contextlib.ExitStack() as stack:
@@ -153,7 +155,7 @@ def prove(
         proof.rules = sorted(used - set(names))
         proof.conditions = sorted(conditions, key=str)
         if proof.proved:
-            _tell_apart(proof, inputs, mutants or {})
+            _tell_apart(proof, inputs, mutants or {}, enough)
             told_apart = any(remains.is_told_apart for remains in proof.mutants.values())
             if proof.proved and not told_apart and _is_zero(proof.left, proof.right):
                 proof.proved, proof.reason = False, "both sides are the number 0, and no wrong variant is anything else"
@@ -186,9 +188,13 @@ def _both_sides(formula: Side, oracle: Side, inputs: Callable[[], Mapping[str, A
     return proof
 
 
-def _tell_apart(proof: Proof, inputs: Callable[[], Mapping[str, Any]], mutants: Mapping[str, Side]) -> None:
+def _tell_apart(
+    proof: Proof, inputs: Callable[[], Mapping[str, Any]], mutants: Mapping[str, Side], enough: int | None
+) -> None:
     prepared = traced_inputs(inputs())
     for name, mutant in mutants.items():
+        if enough is not None and sum(remains.is_told_apart for remains in proof.mutants.values()) >= enough:
+            break
         proof.mutants[name] = _mutant(mutant, prepared, proof.right)
         if proof.mutants[name].terms == 0:
             proof.proved, proof.reason = False, f"the wrong variant {name!r} reduces to the same terms"

@@ -1,0 +1,328 @@
+"""Tests whose outcome follows from known inputs pass by the outcome that was kept of them, as checks of claims do.
+
+    @pytest.mark.kept                           code alone decides
+    @pytest.mark.kept("docs/wrong-layers.md")   and a file, or the files of a folder, that the test reads
+
+Its inputs are all claims and the engine, the module of the test and what that imports or names, the files of the marker,
+the installed libraries, Python, the processor, and the options of the run.  If one of them is another, the test runs.  If a
+test opens another file of the project, nothing is kept of it, and the summary names the file.
+
+Only a test that passed is not run again.  One that failed is kept as failed, and runs until an input is another.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import platform
+import re
+import sys
+from collections.abc import Collection, Generator, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.opened import IMPORTED, listen, watching
+from verify.checks.record import UPHELD, VIOLATED, Record
+from verify.evidence.sources import digest_of, source_of
+from verify.evidence.store import EvidenceWriter, current, in_force, read
+
+#: Folders of which every file counts, whatever a test imports: claims are found by their names, certificates by their claims.
+WHOLE = ("theorems", "verify")
+#: Folders of these that count for tests that reach them, or that start processes: commands, and what is shown of evidence.
+PARTS = ("verify/cli", "verify/report", "verify/site")
+#: What every test is run by.
+RUNNERS = ("pyproject.toml", "tests/durations.py", "tests/kept.py", "tests/opened.py")
+#: In the text of a test: names of modules of the project, and what starts other processes or other runs of pytest.
+_NAMED = re.compile(r"\b(?:tests|theorems|verify)(?:\.[A-Za-z_]\w*)+")
+_STARTS = re.compile(r"\b(?:subprocess|multiprocessing|pytester|runpy|fork)\b")
+#: Environment variables that decide which kernels compute, how Python runs, and which planted defect is switched on.
+VARIABLES = (
+    "ATEN_", "CI", "CUDA_", "HYPOTHESIS_", "JAX_", "MKL_", "MUTANT_", "OMP_", "OPENBLAS_", "PYTHON", "PYTORCH_", "TORCH", "XLA_",
+)  # fmt: skip
+CHECK = "test"  #: of the records of tests
+AS = "kept as"  #: the fingerprint, where reports of workers come together
+NOT_KEPT = "not kept"  #: why
+FROM_EVIDENCE = "kept outcome"
+
+
+# -- inputs ------------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _module_file(root: Path, name: str) -> Path | None:
+    path = root.joinpath(*name.split("."))
+    for file in (path / "__init__.py", path.with_suffix(".py")):
+        if file.is_file():
+            return file
+    return None
+
+
+@functools.cache
+def _mentioned_by(root: Path, file: Path) -> frozenset[str]:
+    """Names of modules of the project that a file imports; for one of the tests also those that its text has."""
+    package = ".".join(file.parent.relative_to(root).parts)
+    found = {
+        origin if name is None else f"{origin}.{name}" for origin, name in source_of(file, package).imports.values()
+    }
+    return frozenset(
+        found | set(_NAMED.findall(file.read_text(encoding="utf-8"))) if _is_of_tests(root, file) else found
+    )
+
+
+def _is_of_tests(root: Path, file: Path) -> bool:
+    return not any(file.is_relative_to(root / folder) for folder in WHOLE)
+
+
+def _is_own(root: Path, path: Path) -> bool:
+    return path.is_relative_to(root) and not any(part.startswith(".") for part in path.relative_to(root).parts)
+
+
+def _reached_from(root: Path, files: Iterable[Path]) -> set[Path]:
+    """Modules of the project that these files come to, themselves among them."""
+    found: set[Path] = set()
+    left = list(files)
+    while left:
+        file = left.pop()
+        if file in found:
+            continue
+        found.add(file)
+        for name in _mentioned_by(root, file):
+            parts = name.split(".")
+            above = (_module_file(root, ".".join(parts[:number])) for number in range(1, len(parts) + 1))
+            left.extend(path for path in above if path is not None)
+    return found
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+
+
+@functools.cache
+def _whole(root: Path) -> frozenset[Path]:
+    return frozenset(path for folder in WHOLE for path in _below(root / folder))
+
+
+@functools.cache
+def files_of(
+    root: Path, module: Path, named: tuple[str, ...] = (), fixtures: frozenset[Path] = frozenset()
+) -> frozenset[Path]:
+    """The files that decide the outcome of tests of a module that name some of them and use the fixtures of others."""
+    above = [folder / "conftest.py" for folder in module.parents if folder.is_relative_to(root)]
+    runners = [path for path in (*above, *(root / name for name in RUNNERS)) if path.is_file()]
+    reached = _reached_from(root, [module, *(path for path in runners if path.suffix == ".py")])
+    own = _reached_from(root, [module, *fixtures])
+    starts = any(_STARTS.search(path.read_text(encoding="utf-8")) for path in own if _is_of_tests(root, path))
+    shown = [root / part for part in PARTS]
+    left_out = [part for part in shown if not (starts or any(path.is_relative_to(part) for path in own))]
+    engine = {path for path in _whole(root) if not any(path.is_relative_to(part) for part in left_out)}
+    texts = {path for name in named for path in (_below(root / name) if (root / name).is_dir() else [root / name])}
+    return frozenset({*engine, *(path for path in reached if _is_of_tests(root, path)), *runners, *texts})
+
+
+@functools.cache
+def _digest(file: Path) -> str:
+    return digest_of([file.read_bytes().hex()])
+
+
+def surroundings() -> list[str]:
+    """What computes beside the project: libraries, Python, the processor, and the variables that choose among its kernels."""
+    folders = [Path(path) for path in sys.path if path and Path(path).is_dir()]
+    libraries = {
+        path.name for folder in folders for path in folder.iterdir() if path.suffix in (".dist-info", ".egg-info")
+    }
+    chosen = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES) and name != "PYTHONPATH"}
+    return [
+        *sorted(libraries),
+        sys.version,
+        platform.system(),
+        platform.machine(),
+        _processor(),
+        *(f"{n}={v}" for n, v in sorted(chosen.items())),
+    ]
+
+
+@functools.cache
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return " ".join(
+        sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
+    )
+
+
+def fingerprint(root: Path, files: Collection[Path], about: Iterable[str]) -> str:
+    """A hash of the files, under their names, and of whatever else decides."""
+    return digest_of([*about, *(f"{path.relative_to(root)} {_digest(path)}" for path in sorted(files))])[:16]
+
+
+# -- what a test opens -------------------------------------------------------------------------------------------------
+
+
+def _not_among(root: Path, opened: Iterable[str], files: Collection[Path]) -> list[str]:
+    """Files of the project that were opened and are not among the inputs; compiled ones stand for their sources."""
+    found = set()
+    for path in map(Path, opened):
+        if path.parent.name == "__pycache__":
+            path = path.parent.parent / f"{path.name.partition('.')[0]}.py"
+        if _is_own(root, path) and path not in files and path.is_file():
+            found.add(path.relative_to(root).as_posix())
+    return sorted(found)
+
+
+# -- in pytest ---------------------------------------------------------------------------------------------------------
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "kept(*files): passes by its kept outcome if no input is another; it reads files"
+    )
+    if not config.option.collectonly:
+        config.pluginmanager.register(Kept(config), "kept-outcomes")
+
+
+class Kept:
+    """Which tests need not run, and what was found of those that did."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.root, self.again = config.rootpath, config.option.again
+        worker = getattr(config, "workerinput", {})
+        self.writer = None if worker else EvidenceWriter(config.rootpath / config.option.evidence / "tests")
+        self.folder = config.rootpath / config.option.evidence / "tests"
+        options = ("effort", "device", "dtype", "hypothesis_seed")
+        self.about = [*surroundings(), *(f"{name}={getattr(config.option, name, None)}" for name in options)]
+        self.effort = config.option.effort
+        for cached in (_module_file, _mentioned_by, _whole, files_of, _digest):
+            cached.cache_clear()
+        folders = (*WHOLE, "tests", "docs")
+        self.state = {path: _state(path) for folder in folders for path in _below(self.root / folder)}
+        listen()
+        self.files: dict[str, frozenset[Path]] = {}
+        self.fingerprints: dict[str, str] = {}
+        self.passed: set[str] = set()  #: before, with the present inputs
+        self.reports: dict[str, list[pytest.TestReport]] = {}
+        self.reused = self.ran = 0
+        self.not_kept: dict[str, str] = {}  #: why, and the first test
+        self.other: list[str] = []  #: that passed before and do not now
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        marked = [(item, marker) for item in session.items if (marker := item.get_closest_marker("kept"))]
+        prints: dict[frozenset[Path], str] = {}
+        for item, marker in marked:
+            files = self.files[item.nodeid] = files_of(self.root, item.path, marker.args, _fixtures_of(item, self.root))
+            self.state.update({path: _state(path) for path in files if path not in self.state})
+            if files not in prints:
+                prints[files] = fingerprint(self.root, files, self.about)
+            self.fingerprints[item.nodeid] = prints[files]
+        if not marked:
+            return
+        records = in_force(current(read(self.folder)[0], self.fingerprints))
+        self.passed = {record.claim for record in records if record.outcome == UPHELD}
+        for item, _ in marked:
+            if self._stands(item):
+                item.fixturenames = []  # type: ignore[attr-defined]  # nothing is set up for it
+
+    def _stands(self, item: pytest.Item) -> bool:
+        return not self.again and item.nodeid in self.passed
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        if not self._stands(pyfuncitem):
+            return None
+        pyfuncitem.user_properties.append((FROM_EVIDENCE, UPHELD))
+        return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        if item.nodeid not in self.files or self._stands(item):
+            return (yield)
+        opened = item.stash[_OPENED] = set[str]()
+        with watching(opened):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        try:
+            return (yield)
+        finally:
+            if _OPENED in item.stash:
+                item.user_properties.append(self._found_of(item))
+
+    def _found_of(self, item: pytest.Item) -> tuple[str, str]:
+        """What the report of a test says: the fingerprint that its outcome is kept under, or why it is not kept."""
+        files = self.files[item.nodeid]
+        imported = (IMPORTED.get(str(path), ()) for path in files)
+        if unknown := _not_among(self.root, item.stash[_OPENED].union(*imported), files):
+            return NOT_KEPT, f"{item.path.name} reads {', '.join(unknown)}, which its marker `kept` does not name"
+        if not self._is_as_before(files):
+            return NOT_KEPT, "code was written during the run"
+        return AS, f"{self.fingerprints[item.nodeid]} {UPHELD if item.nodeid in self.passed else ''}"
+
+    def _is_as_before(self, files: Iterable[Path]) -> bool:
+        """Whether no file was written since the run began: what was found would be about another text."""
+        return all(self.state[path] == _state(path) for path in files)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        said = dict(report.user_properties)
+        if self.writer is None:
+            return
+        if report.when == "call" and FROM_EVIDENCE in said:
+            self.reused += 1
+        reports = self.reports.setdefault(report.nodeid, [])
+        reports.append(report)
+        if report.when != "teardown":
+            return
+        del self.reports[report.nodeid]
+        if NOT_KEPT in said:
+            self.not_kept.setdefault(str(said[NOT_KEPT]), report.nodeid)
+        if AS in said:
+            kept_as, _, before = str(said[AS]).partition(" ")
+            self._keep(report.nodeid, kept_as, before, reports)
+
+    def _keep(self, name: str, kept_as: str, before: str, reports: list[pytest.TestReport]) -> None:
+        outcomes = {report.outcome for report in reports}
+        self.ran += 1
+        if before and outcomes != {"passed"}:
+            self.other.append(name)
+        if "skipped" in outcomes or (outcomes == {"passed"} and len(reports) < 3):
+            return
+        outcome = UPHELD if outcomes == {"passed"} else VIOLATED
+        record = Record(name, CHECK, "", outcome, kept_as, effort=self.effort)
+        record.duration = sum(report.duration for report in reports)
+        assert self.writer is not None
+        self.writer.append(record)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        for name in self.other:
+            terminalreporter.line(f"DIFFERS  {name} passed before, with the same inputs", red=True)
+        for why, name in self.not_kept.items():
+            terminalreporter.line(f"NOT KEPT  {name}: {why}", yellow=True)
+        if self.reused:
+            both = self.reused + self.ran
+            terminalreporter.line(
+                f"{self.reused:,} of {both:,} tests whose inputs are known from evidence about this code, --again repeats them"
+            )
+
+
+def _fixtures_of(item: pytest.Item, root: Path) -> frozenset[Path]:
+    """The files of the project that define the fixtures of a test."""
+    known = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
+    files = (Path(inspect.getfile(inspect.unwrap(each.func))) for several in known for each in several)
+    return frozenset(path for path in files if _is_own(root, path))
+
+
+_OPENED = pytest.StashKey[set[str]]()
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """When a file was written, and how long it is; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

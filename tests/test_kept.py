@@ -1,0 +1,199 @@
+"""A kept outcome stands for a test only while every input is what it was, and only where the test passed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import kept, opened
+
+TESTS = """
+    from pathlib import Path
+
+    import pytest
+
+    from layers import VALUE
+
+    def ran():
+        with open(Path(__file__).parent.parent / "ran", "a") as file:  # beside the project
+            file.write("x")
+
+    @pytest.fixture
+    def prepared():
+        ran()
+
+    @pytest.mark.kept("docs")
+    def test_layer(prepared):
+        ran()
+        assert VALUE
+"""
+
+
+@pytest.fixture
+def tree(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project with one kept test, of each kind of file that counts, and of some that do not."""
+    for name in (
+        "verify/gate/measure.py", "verify/site/pages.py", "theorems/paper/certificates.jsonl", "docs/table.md", "notes/other.md",
+    ):  # fmt: skip
+        path = pytester.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    pytester.makepyfile(layers="VALUE = 1\n", test_other="def test_other():\n    pass\n", test_layers=TESTS)
+    monkeypatch.delenv("CI", raising=False)
+    return pytester
+
+
+def times(tree: pytest.Pytester, *options: str, **outcomes: int) -> int:
+    """How often the test or its fixture ran in one more run of the project, which has these outcomes."""
+    count = tree.path.parent / "ran"
+    count.write_text("")
+    result = tree.runpytest_inprocess("-p", "tests.kept", "test_layers.py", *options)
+    result.assert_outcomes(**(outcomes or {"passed": 1}))
+    said = any("1 of 1 tests whose inputs are known from evidence" in line for line in result.outlines)
+    assert said == (not count.read_text())
+    return len(count.read_text())
+
+
+def write(name: str) -> Callable[[Path, pytest.MonkeyPatch], None]:
+    def change(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (root / name).write_text((root / name).read_text() + "# another text\n")
+
+    return change
+
+
+def another_library(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = root.parent / "libraries"
+    (folder / "torch-99.dist-info").mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(folder)])
+
+
+def another_processor(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "_processor", lambda: "one more")
+
+
+def other_kernels(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "other")
+
+
+def planted_defect(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUTANT_UNDER_TEST", "verify.gate.measure.x_allowed__mutmut_1")
+
+
+def new_module(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "theorems/paper/claim.py").write_text("")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *map(write, ("layers.py", "test_layers.py", "verify/gate/measure.py", "theorems/paper/certificates.jsonl")),
+        write("docs/table.md"),
+        new_module, another_library, another_processor, other_kernels, planted_defect,
+    ],
+)  # fmt: skip
+def test_a_change_of_any_input_runs_the_test_again(
+    tree: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path, pytest.MonkeyPatch], None]
+) -> None:
+    assert [times(tree), times(tree)] == [2, 0]
+    change(tree.path, monkeypatch)
+    assert [times(tree), times(tree)] == [2, 0]
+
+
+def test_options_of_the_run_are_inputs(tree: pytest.Pytester) -> None:
+    assert times(tree) == 2
+    for option in ("--effort=deep", "--dtype=float32", "--hypothesis-seed=3"):
+        assert times(tree, option) == 2
+    assert times(tree) == 0
+
+
+def test_what_the_test_does_not_reach_is_none(tree: pytest.Pytester) -> None:
+    assert times(tree) == 2
+    for name in ("test_other.py", "verify/site/pages.py", "notes/other.md"):
+        write(name)(tree.path, None)  # type: ignore[arg-type]
+    assert times(tree) == 0
+
+
+@pytest.mark.parametrize("reaching", ["import verify.site.pages", "import subprocess", "NAME = 'verify.site.pages'"])
+def test_what_shows_evidence_counts_for_tests_that_reach_it(tree: pytest.Pytester, reaching: str) -> None:
+    root = tree.path
+    (root / "layers.py").write_text(f"def show():\n    {reaching}\n")
+    module = root / "test_layers.py"
+    kept.files_of.cache_clear(), kept._mentioned_by.cache_clear(), kept._whole.cache_clear()
+    if "NAME" in reaching:  # names in texts count in the tests' own modules alone
+        module.write_text(f"{module.read_text()}\n{reaching}\n")
+    assert root / "verify/site/pages.py" in kept.files_of(root, module)
+
+
+def test_what_a_fixture_reaches_counts_for_the_tests_that_use_it(tree: pytest.Pytester) -> None:
+    fixture = "import pytest\n\n@pytest.fixture{}\ndef site():\n    import verify.site.pages\n"
+    for number, used in enumerate(("", "(autouse=True)")):
+        tree.makeconftest(fixture.format(used))
+        assert times(tree) == 2
+        write("verify/site/pages.py")(tree.path, None)  # type: ignore[arg-type]
+        assert times(tree) == (2 if number else 0)
+
+
+def test_again_runs_all_and_names_what_differs(tree: pytest.Pytester) -> None:
+    assert times(tree) == 2
+    assert times(tree, "--again") == 2 and times(tree) == 0
+    outside = tree.path.parent / "state"  # an input that nobody knows of
+    (tree.path / "layers.py").write_text(f"import os\nVALUE = not os.path.exists({str(outside)!r})\n")
+    assert times(tree) == 2
+    outside.touch()
+    assert times(tree) == 0
+    result = tree.runpytest_inprocess("-p", "tests.kept", "--again", "test_layers.py")
+    result.stdout.fnmatch_lines(["DIFFERS  test_layers.py::test_layer passed before, with the same inputs"])
+    outside.unlink()
+    assert [times(tree), times(tree)] == [2, 2], "what failed once with these inputs is never taken from evidence"
+
+
+@pytest.mark.parametrize(
+    ("value", "outcomes"), [("0", {"failed": 1}), ("pytest.skip(allow_module_level=False)", {"skipped": 1})]
+)
+def test_only_a_pass_is_reused(tree: pytest.Pytester, value: str, outcomes: dict[str, int]) -> None:
+    module = tree.path / "test_layers.py"
+    module.write_text(module.read_text().replace("assert VALUE", f"assert {value}"))
+    assert [times(tree, **outcomes), times(tree, **outcomes)] == [2, 2]
+
+
+def test_an_error_after_the_test_is_no_pass(tree: pytest.Pytester) -> None:
+    module = tree.path / "test_layers.py"
+    module.write_text(
+        module.read_text().replace("def prepared():\n    ran()", "def prepared():\n    yield ran()\n    raise OSError")
+    )
+    assert [times(tree, passed=1, errors=1), times(tree, passed=1, errors=1)] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "where"), [("test_layers.py", "    "), ("test_layers.py", ""), ("layers.py", ""), ("below.py", "")]
+)
+def test_nothing_is_kept_of_a_test_that_opens_what_its_marker_does_not_name(
+    tree: pytest.Pytester, name: str, where: str
+) -> None:
+    """Whether the test opens it, its module does, or a module that others have imported before."""
+    tree.makepyfile(below="", test_above="import below\n")
+    (tree.path / "layers.py").write_text("import below\nVALUE = True\n")
+    module = tree.path / name
+    module.write_text(f"{module.read_text()}\n{where}open('notes/other.md').close()\n")
+    result = tree.runpytest_inprocess("-p", "tests.kept", "test_above.py", "test_layers.py")
+    result.stdout.fnmatch_lines(["NOT KEPT  test_layers.py::test_layer: *reads notes/other.md, which its marker*"])
+    assert times(tree) == 2
+    module.write_text(module.read_text().replace("notes/other.md", "docs/table.md"))
+    opened.IMPORTED.clear()  # as in a new process
+    assert [times(tree), times(tree)] == [2, 0]
+
+
+def test_nothing_is_kept_of_code_that_was_written_during_the_run(tree: pytest.Pytester) -> None:
+    (tree.path / "layers.py").write_text(
+        "import os\nVALUE = 1\nos.utime(os.path.join(os.path.dirname(__file__), 'verify/gate/measure.py'), (0, 0))\n"
+    )
+    assert [times(tree), times(tree), times(tree)] == [2, 2, 0]
+
+
+def test_workers_keep_and_reuse(tree: pytest.Pytester) -> None:
+    assert times(tree) == 2
+    for options in (("-n", "1"), ("-n", "1", "--again"), ()):
+        assert times(tree, *options) == (2 if "--again" in options else 0)

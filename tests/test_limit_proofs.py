@@ -1,0 +1,162 @@
+"""Random limits proved in mean square: what is proved, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Any
+
+import pytest
+
+from theorems.convergence import CONVERGENCE
+from theorems.convergence.settings import standard_normal
+from verify.checks import checks_of, limit_proofs
+from verify.checks.limit_proofs import prove_limit_claim, proved_limit
+from verify.checks.record import UPHELD, VIOLATED, Record
+from verify.checks.settings import settings_for
+from verify.evidence.by_rocq import confirmed
+from verify.matrix import eye, ones, rational, softmax, total
+from verify.report.proof_texts import headline, proof_text
+from verify.vocabulary import Claim, PowerRate, QuadraticRate, RegistryError, Shape, TendsTo
+
+Rows = Annotated[Any, Shape("m", "n")]
+SETTINGS = settings_for("quick")
+SCALES = (16, 64, 256, 1024, 4096)
+
+
+def gram(X: Any, scale: Any, generator: Any) -> Any:
+    """X W^T W X^T / scale, shape (m, m), for W of shape (scale, n)."""
+    W = standard_normal(generator, X, scale, X.shape[1])
+    return X @ W.T @ W @ X.T * rational(1, scale)
+
+
+def square(X: Any, scale: Any, generator: Any) -> Any:
+    deviation = gram(X, scale, generator) - X @ X.T
+    return total(deviation * deviation) * rational(1, 4)
+
+
+def factor(X: Any) -> Any:
+    return (total((X @ X.T) * (X @ X.T)) + total(X * X) * total(X * X)) * rational(1, 4)
+
+
+RIGHT = {
+    "sequence": lambda X, scale, generator: softmax(gram(X, scale, generator)),
+    "square": square,
+    "factor": factor,
+    "rate": lambda scale: Fraction(1) / scale,
+}
+
+
+def claim_of(limit: Callable[..., Any] | None = None, rate: Any = None, mutants: Any = None, **parts: Any) -> Claim:
+    """A claim that the softmax of X W^T W X^T / scale tends to that of X X^T, some of its parts replaced, or left out for None."""
+    claim = Claim(
+        CONVERGENCE, "convergence.toy-limit", label="toy", statement="lim = softmax(X X^T)",
+        relation=TendsTo(SCALES, rate or PowerRate(0.5)), all_sizes=True, sizes={"m": (2, 3), "n": (1, 2)},
+        domains=("generic",),
+    )  # fmt: skip
+    right = limit or (lambda X: softmax(X @ X.T))
+
+    @claim.formula
+    def formula(X: Rows) -> Any:
+        return right(X)
+
+    for name, part in {**RIGHT, **parts}.items():
+        if part is not None:
+            claim.part(name, part)
+    for name, wrong in (
+        {"each its own": lambda X: X @ X.T * 0 + eye(X.shape[0])} if mutants is None else mutants
+    ).items():
+        claim.mutant(name, wrong)
+    return claim
+
+
+def record_of(**options: Any) -> Record:
+    return proved_limit(claim_of(**options), SETTINGS)
+
+
+def itself(**parts: Any) -> dict[str, Any]:
+    """The Gram matrix as the sequence: the mean of its squared error is an identity, and needs no bound."""
+    own = {"sequence": gram, "square": None, "factor": lambda X: factor(X) * 4, "limit": lambda X: X @ X.T}
+    return {**own, "mutants": {"twice": lambda X: X @ X.T * 2}, **parts}
+
+
+def test_a_limit_is_proved_by_a_bound_and_its_mean() -> None:
+    record = record_of()
+    assert record.outcome == UPHELD and not record.surviving and record.satisfied == record.examples > 0
+    assert record.details["certificate of the bound"]["rules"] == ["softmax is 1/2-Lipschitz"]
+    assert "equal entries of normal matrices in pairs" in record.details["rules"]
+    assert headline(record).endswith("at most a multiple of 1/scale, which tends to 0")
+    shown = proof_text(claim_of(), record)
+    assert "both sides reduce to the same 2 terms" in shown and "mutant each its own: not proved" in shown
+    assert [check.name for check in checks_of(claim_of(), SETTINGS)] == ["rate", "proved"]
+    assert not confirmed(claim_of(), [record])
+
+
+def test_a_limit_is_proved_by_the_mean_of_its_squared_error_alone() -> None:
+    record = record_of(**itself())
+    assert record.outcome == UPHELD and not record.surviving and "entries" not in record.details
+    assert "mutant twice: not proved" in proof_text(claim_of(**itself()), record)
+
+
+FALSE = {
+    "a wrong limit": ({"limit": lambda X: softmax(X @ X.T * 2)}, "is not at most its bound"),
+    "a wrong limit of an identity": (itself(limit=lambda X: X @ X.T * 2, mutants={}), "is not factor"),
+    "a bound too small": ({"square": lambda X, scale, generator: square(X, scale, generator) * rational(1, 2)}, "not at most"),
+    "a bound that draws something else": (
+        {"square": lambda X, scale, generator: square(standard_normal(generator, X, *X.shape) * 0 + X, scale, generator)},
+        "not at most its bound",
+    ),
+    "a factor too small": ({"factor": lambda X: factor(X) * rational(1, 2)}, "is not factor"),
+    "a rate too fast": ({"rate": lambda scale: Fraction(1) / scale**2}, "is not factor"),
+    "a rate that does not fall": (
+        {
+            "square": lambda X, scale, generator: square(X, scale, generator) * scale,
+            "rate": lambda scale: Fraction(1),
+        },
+        "the rate 1 does not tend to 0",
+    ),
+    "a rate slower than what is stated": ({"rate_stated": PowerRate(0.75)}, "falls slower than the stated exponent 3/4"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_a_false_part_of_a_proof_is_refused(name: str) -> None:
+    options, message = FALSE[name]
+    options = {"rate" if key == "rate_stated" else key: value for key, value in options.items()}
+    if callable(options.get("rate")):
+        claim = claim_of(**{key: value for key, value in options.items() if key != "rate"})
+        claim._parts["rate"] = options["rate"]
+    else:
+        claim = claim_of(**options)
+    record = proved_limit(claim, SETTINGS)
+    assert record.outcome == VIOLATED and message in record.message
+
+
+def test_a_wrong_variant_that_is_the_limit_too_is_told() -> None:
+    record = record_of(mutants={"written otherwise": lambda X: softmax(X @ X.T + ones(X.shape[0], X.shape[0]) * 0)})
+    assert record.outcome == VIOLATED and "'written otherwise' is proved as well" in record.message
+    assert prove_limit_claim(claim_of()).mutants == {"each its own": "not proved"}
+
+
+def test_a_proof_that_numbers_contradict_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = limit_proofs.expected_over_draws
+    monkeypatch.setattr(limit_proofs, "expected_over_draws", lambda *given, **more: right(*given, **more) * 2)
+    record = record_of(**itself(factor=lambda X: factor(X) * 8, mutants={}))
+    assert record.outcome == VIOLATED and "the mean of the square is not factor * rate at" in record.message
+
+
+def test_a_bound_that_numbers_contradict_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = limit_proofs._bound
+    monkeypatch.setattr(limit_proofs, "_bound", lambda claim, limit: right(claim_of(), limit))
+    parts = {"square": lambda X, scale, generator: square(X, scale, generator) * rational(1, 100)}
+    record = record_of(**parts, factor=lambda X: factor(X) * rational(1, 100), mutants={})
+    assert record.outcome == VIOLATED and "times its bound at" in record.message
+
+
+def test_what_lacks_a_part_or_is_not_random_is_refused() -> None:
+    claim = claim_of()
+    del claim._parts["rate"]
+    with pytest.raises(RegistryError, match="needs a part called 'rate'"):
+        prove_limit_claim(claim)
+    with pytest.raises(RegistryError, match="its sequence is not random"):
+        prove_limit_claim(claim_of(rate=QuadraticRate()))

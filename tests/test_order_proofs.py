@@ -1,0 +1,233 @@
+"""Orders of growth proved with constants: what is proved, what is refused; counts at symbolic sizes; leading terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Any
+
+import pytest
+import sympy
+import torch
+
+from theorems.convergence import CONVERGENCE
+from theorems.osa.part_2_4_cost.basis_layer import (
+    count_of_layer,
+    naive_orthogonal_attention,
+    newton_schulz,
+    orthogonal_attention,
+    orthonormal_basis,
+    softmax_attention,
+)
+from verify.arithmetics.asymptotics import leading, outgrows, tends_to_zero
+from verify.checks import checks_of
+from verify.checks.operands import size_symbol
+from verify.checks.order_proofs import prove_order_claim, proved_order
+from verify.checks.record import UPHELD, VIOLATED, Record
+from verify.checks.settings import settings_for
+from verify.oracles import count, largest, without_numbers
+from verify.report.proof_texts import headline
+from verify.vocabulary import ArithmeticUnsupported, AtMost, Claim, FollowsLaw, OrderOfGrowth, RegistryError, Size
+
+Rows = Annotated[int, Size("m")]
+Columns = Annotated[int, Size("n")]
+SETTINGS = settings_for("quick")
+M, N = size_symbol("m"), size_symbol("n")
+T, C = sympy.Symbol("t", positive=True), sympy.Symbol("c", positive=True)
+SMALLER = {"linear": lambda m, n: m, "one": lambda m, n: Fraction(1)}
+
+
+def claim_of(
+    order: Callable[..., Any],
+    cost: Callable[..., Any],
+    constant: Callable[..., Any],
+    mutants: Any = None,
+    **options: Any,
+) -> Claim:
+    """A claim, to be proved for all sizes, that `cost` is at most `constant` times `order`."""
+    claim = Claim(
+        CONVERGENCE, "convergence.toy-proved-order", label="toy", statement="cost = O(order)",
+        relation=OrderOfGrowth(along=options.pop("along", ("m", "n", "m n"))), sizes={"m": (2, 4), "n": (2, 4)},
+        all_sizes=True, **options,
+    )  # fmt: skip
+
+    def annotated(function: Callable[..., Any]) -> Callable[..., Any]:
+        def of_sizes(m: Rows, n: Columns) -> Any:
+            return function(m, n)
+
+        return of_sizes
+
+    claim.formula(annotated(order))
+    claim.part("cost", cost)
+    claim.part("constant", constant)
+    for name, wrong in (SMALLER if mutants is None else mutants).items():
+        claim.mutant(name, annotated(wrong))
+    return claim
+
+
+def record_of(*functions: Any, **options: Any) -> Record:
+    return proved_order(claim_of(*functions, **options), SETTINGS)
+
+
+# -- proofs ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_order_is_proved_with_its_constant() -> None:
+    record = record_of(lambda m, n: m * m * n, lambda m, n: 7 * m * m * n + 3 * m * n + 5, lambda: 15)
+    assert record.outcome == UPHELD and not record.surviving
+    assert record.details["certificate"]["missing"].startswith("none is kept")
+    assert headline(record).startswith("proved for all sizes from 2 on") and headline(record).endswith("being 15")
+    assert record.details["mutants"]["linear"] == "row 1 outgrows it along m like t^1"
+    assert [check.name for check in checks_of(claim_of(lambda m, n: m, lambda m, n: m, lambda: 1), SETTINGS)] == [
+        "order", "proved",
+    ]  # fmt: skip
+
+
+FALSE = {
+    "a constant too small": (lambda m, n: m * m * n, lambda m, n: 7 * m * m * n + 3 * m * n + 5, lambda: 14),
+    "too small at large sizes alone": (lambda m, n: m * n, lambda m, n: m * n + Fraction(1, 1000) * m * m, lambda: 9),
+    "an exponent too small": (lambda m, n: m * n, lambda m, n: m * m * n, lambda: 10**9),
+    "a size left out": (lambda m, n: m * m, lambda m, n: m * m + n, lambda: 10**9),
+    "the second row": (lambda m, n: [m * m, n], lambda m, n: [m, n * m], lambda: [1, 100]),
+}
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_a_false_order_is_not_proved(name: str) -> None:
+    record = record_of(*FALSE[name], mutants={})
+    assert record.outcome == VIOLATED and "not derived" in record.message
+
+
+def test_a_wrong_variant_that_is_an_order_too_is_told() -> None:
+    record = record_of(lambda m, n: m * m, lambda m, n: m * m, lambda: 1, {"a half": lambda m, n: m * m / Fraction(2)})
+    assert record.outcome == VIOLATED and record.surviving == ["a half"]
+    assert record.message == "the count does not outgrow the wrong variant 'a half'"
+
+
+def test_a_condition_on_sizes_is_used_and_needed() -> None:
+    sides = (lambda m, n: m * m, lambda m, n: m * m + 6 * n * m + n * n, lambda: 11)
+    assert record_of(*sides, along=("m", "m n")).outcome == VIOLATED
+    at_most_half = {"where": lambda sizes: 2 * sizes["n"] <= sizes["m"], "mutants": {"n^2": lambda m, n: n * n}}
+    assert record_of(*sides, along=("m", "m n"), **at_most_half).outcome == UPHELD
+
+
+def test_a_constant_may_depend_on_what_is_held_and_on_nothing_else() -> None:
+    sides = (lambda m, n: m, lambda m, n: m * n + m, lambda n: n + 1)
+    one = {"one": SMALLER["one"]}
+    assert record_of(*sides, mutants=one, along=("m",)).outcome == UPHELD
+    with pytest.raises(RegistryError, match=r"cannot depend on \['n'\], along which sizes grow"):
+        record_of(*sides, mutants=one, along=("m", "n"))
+
+
+def test_the_largest_and_the_smallest_of_sizes() -> None:
+    def cost(m: Any, n: Any) -> Any:
+        return 2 * largest(m * m, m * n) + (min(m, n) if isinstance(m, int) else sympy.Min(m, n)) ** 2 * n
+
+    proof = prove_order_claim(claim_of(lambda m, n: m * m + m * n * n, cost, lambda: 3))
+    assert proof.bound.proved
+    assert {entry.left for entry in proof.bound.entries} == {2 * M**2 + M * N**2, 2 * M * N + M * N**2}
+    assert record_of(lambda m, n: m * m + m * n * n, cost, lambda: 3).outcome == UPHELD
+    with pytest.raises(ArithmeticUnsupported, match="grows with"):
+        prove_order_claim(claim_of(lambda m, n: m, lambda m, n: 4 * m - largest(m, n), lambda: 4))
+
+
+def test_an_expression_that_is_not_the_count_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cost(m: Any, n: Any) -> Any:
+        return m * n if isinstance(m, int) else m + n
+
+    record = record_of(lambda m, n: m * n, cost, lambda: 2)
+    assert record.outcome == VIOLATED and "the count is" in record.message
+
+
+def test_a_kind_that_has_no_such_proof_is_refused() -> None:
+    with pytest.raises(RegistryError, match="have no proof for all sizes"):
+        Claim(CONVERGENCE, "convergence.toy", label="", statement="", relation=FollowsLaw(), all_sizes=True)
+    assert AtMost.entrywise and not AtMost.proof_part
+
+
+# -- counts at symbolic sizes ------------------------------------------------------------------------------------------
+
+LAYERS = {
+    "naive": naive_orthogonal_attention, "softmax": softmax_attention,
+    "Newton-Schulz": orthogonal_attention(newton_schulz), "QR": orthogonal_attention(orthonormal_basis),
+}  # fmt: skip
+
+
+@pytest.mark.long("torch's symbolic shapes take seconds to load")
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_count_at_symbolic_sizes_is_that_at_numbers(name: str) -> None:
+    found = count_of_layer(LAYERS[name], M, N)
+    for m, n in ((2, 2), (50, 7), (9, 40), (14, 7), (13, 7)):
+        own = count_of_layer(LAYERS[name], m, n)
+        values = {M: m, N: n}
+        assert (found.operations.subs(values).doit(), found.memory.subs(values).doit()) == (own.operations, own.memory)
+
+
+def test_a_sum_of_products_of_sizes_is_a_size() -> None:
+    assert count(lambda A, B: A @ B, without_numbers(M, 2 * N + 1), without_numbers(2 * N + 1, M)).operations == (
+        4 * M**2 * N + 2 * M**2
+    )
+    assert without_numbers(2, 3).shape == torch.Size([2, 3])
+
+
+def test_code_that_decides_by_sizes_has_no_expression() -> None:
+    def decides(A: Any) -> Any:
+        return A @ A.T if A.shape[0] > A.shape[1] else A
+
+    with pytest.raises(ArithmeticUnsupported, match="decides by its sizes"):
+        count(decides, without_numbers(size_symbol("decided"), size_symbol("other")))
+
+
+# -- leading terms -----------------------------------------------------------------------------------------------------
+
+KNOWN = {
+    "a quotient": ((3 * T**2 + C) / (C * T + 1), "t^1", 3 / C),
+    "a root": (sympy.sqrt(C * T**3 + T), "t^3/2", sympy.sqrt(C)),
+    "an exponential": (T**5 * sympy.exp(1 - 2 * T), "e^(-2 t) t^5", sympy.E),
+    "a logarithm": (sympy.log(C * T**2 + 1) / T, "t^-1 log(t)^1", 2),
+    "a logarithm of an exponential": (sympy.log(sympy.exp(3 * T) + T), "t^1", 3),
+    "what cancels once it is expanded": ((T + 1) ** 2 - T**2, "t^1", 2),
+    "a number": (C + 1, "1", C + 1),
+    "the smallest": (sympy.Min(T, 5) * T, "t^1", 5),
+    "the largest": (sympy.Max(T**2, 5 * T), "t^2", 1),
+    "what is rounded up": (sympy.ceiling(T / 3), "t^1", sympy.Rational(1, 3)),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_leading_terms(name: str) -> None:
+    expression, growth, coefficient = KNOWN[name]
+    found, c = leading(expression, T)
+    assert str(found) == growth and sympy.simplify(c - coefficient) == 0
+    at = sympy.Integer(10) ** 8 if "e^" not in growth else sympy.Integer(400)
+    if "log" not in growth:  # which are reached slowly
+        said = c * sympy.exp(found.rate * at) * at**found.power
+        assert abs(sympy.N((expression.subs(T, at) / said).subs(C, 2), 30) - 1) < 0.02
+
+
+X = sympy.Symbol("x", real=True)
+REFUSED = {
+    "leading terms that cancel": sympy.sqrt(T**2 + T) - T,
+    "a coefficient that may be 0": (C - 1) * T,
+    "a root of what may be negative": sympy.sqrt(X * T),
+    "a power of t": C**T,
+    "an exponential of a square": sympy.exp(-(T**2)),
+    "an exponential with an unknown rate": sympy.exp(-C * T),
+    "another function": sympy.sin(T) / T,
+    "a logarithm of a logarithm": sympy.log(sympy.log(T)),
+    "nothing": sympy.Integer(0),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_leading_term_is_refused(name: str) -> None:
+    with pytest.raises(ArithmeticUnsupported):
+        leading(REFUSED[name], T)
+
+
+def test_what_tends_to_zero_and_what_does_not() -> None:
+    zero = [1 / T, 1 / sympy.sqrt(T), sympy.log(T) / T, 1 / sympy.log(T), T**9 * sympy.exp(-T), sympy.Integer(0), C / T]
+    other = [C, T, T / (T + 1), sympy.log(T), sympy.exp(T) / T**9, 1 + 1 / T]
+    assert all(tends_to_zero(expression, T) for expression in zero)
+    assert not any(tends_to_zero(expression, T) for expression in other)
+    assert outgrows(T**2, T * sympy.log(T), T) and not outgrows(T, 3 * T, T)

@@ -1,0 +1,208 @@
+"""Orders of growth proved: the count is at most a stated constant times the order, at all sizes; a smaller order is not one.
+
+The claim's part "constant" gives the constants, one for each row, as a function of the sizes that the statement holds fixed; a
+constant that takes no size is the same for all.  The inequality is a bound of sizes, derived and certified like every other.
+That a wrong variant is no order is decided exactly: along one of the claim's directions the count outgrows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from verify.arithmetics.asymptotics import leading
+from verify.arithmetics.norms.derivations import BoundProof, prove_bound
+from verify.arithmetics.norms.world import derivation
+from verify.checks.bound_proofs import details_of
+from verify.checks.certified import kept_of
+from verify.checks.certified_bounds import certified_bound
+from verify.checks.operands import size_symbol
+from verify.checks.record import UPHELD, VIOLATED, Record, blank, scored, sizes_text
+from verify.checks.settings import Settings
+from verify.checks.size_orders import orders_of
+from verify.inputs.generators import systematic
+from verify.oracles.counting import SMALLEST_SYMBOLIC
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.errors import ArithmeticUnsupported, RegistryError
+from verify.vocabulary.relations import OrderOfGrowth
+from verify.vocabulary.shapes import Size, parameter_names
+
+#: Sizes at which an expression of the count is compared with the count itself.
+SPOTS = 12
+#: How far beyond a claim's ranges some of them are.
+BEYOND = 7
+#: The residual of a wrong variant that the count outgrows.
+BEYOND_ALL = 1e300
+#: The growing variable.
+T = sympy.Symbol("t", positive=True, integer=True)
+
+
+@dataclass
+class OrderProof:
+    """The bound that was derived, the rows as expressions of sizes, and what was decided of wrong variants."""
+
+    bound: BoundProof
+    cost: list[Any]
+    orders: list[Any]
+    constants: list[Any]
+
+
+def prove_order_claim(claim: Claim) -> OrderProof:
+    """Try to prove that each row of the count is at most its constant times its order, for all sizes of at least 1."""
+    assert isinstance(claim.relation, OrderOfGrowth)
+    sizes = _symbols(claim)
+    constant = claim.the_part("constant")
+    growing = {name for direction in claim.relation.along for name in direction.split()}
+    if moving := growing & set(parameter_names(constant)):
+        raise RegistryError(f"{claim.id}: a constant cannot depend on {sorted(moving)}, along which sizes grow")
+    cost, orders, constants = (
+        _rows(claim, part, sizes) for part in (claim.the_part("cost"), claim.the_formula, constant)
+    )
+    constants = constants * len(orders) if len(constants) == 1 else constants
+    bounds = [_at_most(row, order) for row, order in zip(cost, orders, strict=True)]
+    left = [one for row in bounds for one in row]
+    right = [sympy.expand(c * order) for row, order, c in zip(bounds, orders, constants, strict=True) for _ in row]
+    with derivation() as known:
+        known.orders += orders_of(claim.where, tuple(claim.sizes))
+        bound = prove_bound(lambda _: right, lambda _: left, dict, {})
+    return OrderProof(bound, cost, orders, constants)
+
+
+def _symbols(claim: Claim) -> dict[str, Any]:
+    for name, spec in claim.parameters.items():
+        if not isinstance(spec, Size):
+            raise RegistryError(f"{claim.id}: an order of growth takes sizes only, and {name} is none")
+    return {name: size_symbol(spec.name) for name, spec in claim.parameters.items() if isinstance(spec, Size)}
+
+
+def _rows(claim: Claim, function: Any, sizes: dict[str, Any]) -> list[Any]:
+    found = claim.evaluate(function, sizes)
+    return [sympy.sympify(row) for row in (found if isinstance(found, (list, tuple)) else [found])]
+
+
+def _at_most(row: Any, order: Any) -> list[Any]:
+    """Sums of products of sizes of which the row is at most the largest: for a ceiling of x there is x + 1."""
+    found = []
+    for one in _members(row):
+        terms = [term.args[0] + 1 if isinstance(term, sympy.ceiling) else term for term in sympy.Add.make_args(one)]
+        monomials = sympy.Add.make_args(sympy.expand(sympy.Add(*terms)))
+        found.append(sympy.Add(*(_without_smallest(term, order) for term in monomials)))
+        if found[-1].has(sympy.Max, sympy.Min, sympy.ceiling):
+            raise ArithmeticUnsupported(f"a bound of {one} by products of sizes")
+    return found
+
+
+def _members(row: Any) -> list[Any]:
+    """The row with each of several expressions in the place of their largest, with which it has to grow."""
+    several = next(iter(sorted(row.atoms(sympy.Max), key=str)), None)
+    if several is None:
+        return [row]
+    symbol = sympy.Dummy("largest", positive=True)
+    slope = sympy.expand(sympy.diff(row.xreplace({several: symbol}), symbol))
+    if not all(term.is_positive for term in sympy.Add.make_args(slope)):
+        raise ArithmeticUnsupported(f"whether {row} grows with {several}")
+    return [found for member in several.args for found in _members(row.xreplace({several: member}))]
+
+
+def _without_smallest(term: Any, order: Any) -> Any:
+    """A term with a or b in the place of each factor min(a, b): such that a term of the order is no smaller, if that can be.
+
+    A term below 0 with such a factor is left out.
+    """
+    smallest = next(iter(sorted(term.atoms(sympy.Min), key=str)), None)
+    if smallest is None:
+        return term
+    if not term.as_coeff_Mul()[0].is_positive:
+        return sympy.Integer(0)
+    rest, power = term.as_independent(smallest, as_Add=False)
+    times = power.as_base_exp()[1]
+    a, b = smallest.args
+    ways = [_without_smallest(sympy.expand(rest * a**k * b ** (times - k)), order) for k in range(times, -1, -1)]
+    return next((way for way in ways if any(_divides(way, own) for own in sympy.Add.make_args(order))), ways[0])
+
+
+def _divides(term: Any, other: Any) -> bool:
+    powers = (term / other).as_powers_dict()
+    return all(exponent <= 0 for base, exponent in powers.items() if not base.is_number)
+
+
+# -- the check ---------------------------------------------------------------------------------------------------------
+
+
+def proved_order(claim: Claim, settings: Settings) -> Record:
+    """The bound derived, its expressions compared with the count at drawn sizes, and every wrong variant outgrown."""
+    proof = prove_order_claim(claim)
+    bound = proof.bound
+    spots = _spots(claim, proof, settings) if bound.proved else []
+    outgrown = {mutant.name: _outgrown(claim, mutant.function, proof) for mutant in claim.mutants}
+    certificate = certified_bound(claim, bound, kept_of(claim), settings.effort.anew) if bound.proved else None
+    problem = bound.reason if not bound.proved else next((text for _, text in spots if text), None)
+    alive = [
+        f"the count does not outgrow the wrong variant {name!r}" for name, text in outgrown.items() if text is None
+    ]
+    problem = problem or next(iter(alive), None)
+    problem = problem or (certificate.problem if certificate is not None else None)
+    bound.mutants = {name: text or "not outgrown along any direction" for name, text in outgrown.items()}
+    details = details_of(claim, bound, []) | {
+        "constants": list(map(str, proof.constants)),
+        "counted": [
+            {"count": str(row), "order": str(order)} for row, order in zip(proof.cost, proof.orders, strict=True)
+        ],
+        "spots": len(spots),
+        "sizes from": SMALLEST_SYMBOLIC,
+    }
+    return blank(
+        claim,
+        "proved",
+        "norms",
+        UPHELD if problem is None else VIOLATED,
+        examples=len(spots),
+        satisfied=sum(text is None for _, text in spots),
+        worst_residual=0.0 if problem is None else None,
+        mutants={name: scored(BEYOND_ALL if text else 0.0) for name, text in outgrown.items()},
+        message=problem or "",
+        details=details | ({"certificate": certificate.details} if certificate is not None else {}),
+    )
+
+
+def _spots(claim: Claim, proof: OrderProof, settings: Settings) -> list[tuple[dict[str, int], str | None]]:
+    """The expressions of the count beside the count itself, exactly, at drawn sizes and at larger ones; what is wrong there."""
+    drawn = [dict(sizes) for sizes in dict.fromkeys(draw.sizes for draw in systematic(claim, SPOTS, settings.seed))]
+    far = [{name: value * BEYOND + k for k, (name, value) in enumerate(sizes.items())} for sizes in drawn[:2]]
+    found = []
+    for sizes in (at for at in (*drawn, *far) if claim.where(at) and min(at.values()) >= SMALLEST_SYMBOLIC):
+        arguments = {name: sizes[spec.name] for name, spec in claim.parameters.items() if isinstance(spec, Size)}
+        values = {size_symbol(name): sympy.Integer(value) for name, value in sizes.items()}
+        text = None
+        for said, part in ((proof.cost, claim.the_part("cost")), (proof.orders, claim.the_formula)):
+            numbers = [Fraction(row.p, row.q) for row in _rows(claim, part, arguments)]
+            expressed = [sympy.sympify(row).xreplace(values).doit() for row in said]
+            if numbers != [Fraction(int(row.p), int(row.q)) for row in expressed]:
+                text = f"the expressions of the count give {expressed} at {sizes_text(sizes)}, the count is {numbers}"
+        found.append((sizes, text))
+    return found
+
+
+def _outgrown(claim: Claim, mutant: Any, proof: OrderProof) -> str | None:
+    """Along which direction the count outgrows a wrong variant, and how fast; None where that is not decided."""
+    assert isinstance(claim.relation, OrderOfGrowth)
+    wrong = _rows(claim, mutant, _symbols(claim))
+    start = {size_symbol(name): max(low, SMALLEST_SYMBOLIC) for name, (low, _) in claim.sizes.items()}
+    for direction in claim.relation.along:
+        names = direction.split()
+        moved = {symbol: value * T ** names.count(symbol.name) for symbol, value in start.items()}
+        for row, (count, order) in enumerate(zip(proof.cost, wrong, strict=True), 1):
+            try:
+                growth, _ = leading(sympy.sympify(count / order).subs(moved), T)
+                _, sign = leading(order.subs(moved), T)
+            except ArithmeticUnsupported:
+                continue
+            if growth > growth**0 and sign.is_positive:
+                return f"row {row} outgrows it along {direction} like {growth}"
+    return None
+
+
+__all__ = ["OrderProof", "prove_order_claim", "proved_order"]
