@@ -26,6 +26,7 @@ CHECKED = ["tests/test_attacks.py", "tests/test_degenerate_values.py", *JUDGED]
 TESTS = {
     "verify/report/*.py": ["tests/test_wording.py"],
     "verify/evidence/verdicts.py": [*JUDGED, "tests/test_wording.py"],
+    "verify/gate/rounding.py": ["tests/test_gate_rounding.py", "tests/test_gate_units.py"],
     "verify/gate/*.py": ["tests/test_gate_units.py"],
     "verify/checks/counterexamples.py": ["tests/test_counterexamples.py"],
     "verify/oracles/statistics.py": ["tests/test_proportions.py", "tests/test_degenerate_values.py"],
