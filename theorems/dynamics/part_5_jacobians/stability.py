@@ -244,7 +244,9 @@ def bound_on_orbit(x: Row, V: Generator) -> Any:
     return _orbit_bound(x, V)
 
 
-SEMISIMPLE.oracle(lambda M, V, x, t: row_norms(x @ expm(V @ M @ inverse(V) * t).T))
+@SEMISIMPLE.oracle
+def norm_on_orbit(M: Generator, V: Generator, x: Row, t: Time) -> Any:
+    return row_norms(x @ expm(V @ M @ inverse(V) * t).T)
 
 
 @SEMISIMPLE.domain("no damping")

@@ -111,7 +111,13 @@ def perturbation_bound_by_gap(X: Tokens, W: Product, c: Scaling) -> Any:
 
 
 BY_GAP.domain("collinear tokens", collinear_tokens)
-BY_GAP.oracle(lambda X, W, U, V, c: spectral_norm(perturbation(X, W, initial_values(U, V, c))))
+
+
+@BY_GAP.oracle
+def norm_of_perturbation(X: Tokens, W: Product, U: Rotation, V: Rotation, c: Scaling) -> Any:
+    return spectral_norm(perturbation(X, W, initial_values(U, V, c)))
+
+
 BY_GAP.mutant("c^2 taken as 1", "c * c -> 1")
 BY_GAP.mutant("derivative of the logits dropped", "weights_norm(X, W) -> 1")
 
