@@ -272,7 +272,8 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -
 
 SHIFTED = Claim(RULES, "norms.shifted-gram", label="Gram matrix and a multiple of the identity", sizes=("m", "n"),
     statement=r"c \ge 0:\quad \sigma_i(AA^\top + cI) = \sigma_i(AA^\top) + c\text{ for the first and the last }i",
-    name="singular values of a shifted Gram matrix", relation=Equal())  # fmt: skip
+    name="singular values of a shifted Gram matrix", relation=Equal(),
+    assumptions=[Assumption("c >= 0", nonnegative=lambda c: c)])  # fmt: skip
 
 
 @SHIFTED.formula
