@@ -2,6 +2,7 @@
 
     @pytest.mark.kept                           code alone decides
     @pytest.mark.kept("docs/wrong-layers.md")   and a file, or the files of a folder, that the test reads
+    @pytest.mark.kept("../shared/claims")       outside the project nobody watches what is opened: it has to be named
 
 Its inputs are all claims and the engine, the module of the test and what that imports or names, the files of the marker,
 the installed libraries, Python, the processor, and the options of the run.  If one of them is another, the test runs.  If a
@@ -119,7 +120,8 @@ def files_of(
     left_out = [part for part in shown if not (starts or any(path.is_relative_to(part) for path in own))]
     engine = {path for path in _whole(root) if not any(path.is_relative_to(part) for part in left_out)}
     texts = {path for name in named for path in (_below(root / name) if (root / name).is_dir() else [root / name])}
-    return frozenset({*engine, *(path for path in reached if _is_of_tests(root, path)), *runners, *texts})
+    known = {path for path in texts if path.is_file()}  # what is beside a checkout may be missing
+    return frozenset({*engine, *(path for path in reached if _is_of_tests(root, path)), *runners, *known})
 
 
 @functools.cache
@@ -137,11 +139,17 @@ def surroundings() -> list[str]:
     return [
         *sorted(libraries),
         sys.version,
+        _flags(),
         platform.system(),
         platform.machine(),
         _processor(),
         *(f"{n}={v}" for n, v in sorted(chosen.items())),
     ]
+
+
+def _flags() -> str:
+    """How Python was started: without assertions most tests pass."""
+    return f"-O {sys.flags.optimize} -b {sys.flags.bytes_warning} -W {sys.warnoptions}"
 
 
 @functools.cache
@@ -193,7 +201,7 @@ class Kept:
         worker = getattr(config, "workerinput", {})
         self.writer = None if worker else EvidenceWriter(config.rootpath / config.option.evidence / "tests")
         self.folder = config.rootpath / config.option.evidence / "tests"
-        options = ("effort", "device", "dtype", "hypothesis_seed")
+        options = ("effort", "device", "dtype", "hypothesis_seed", "pythonwarnings", "override_ini")
         self.about = [*surroundings(), *(f"{name}={getattr(config.option, name, None)}" for name in options)]
         self.effort = config.option.effort
         for cached in (_module_file, _mentioned_by, _whole, files_of, _digest):
@@ -202,6 +210,9 @@ class Kept:
         self.state = {path: _state(path) for folder in folders for path in _below(self.root / folder)}
         listen()
         self.files: dict[str, frozenset[Path]] = {}
+        self.opened_by: dict[
+            pytest.FixtureDef[Any], set[str]
+        ] = {}  #: what fixtures opened, for whoever is given their values
         self.fingerprints: dict[str, str] = {}
         self.passed: set[str] = set()  #: before, with the present inputs
         self.reports: dict[str, list[pytest.TestReport]] = {}
@@ -245,6 +256,11 @@ class Kept:
         with watching(opened):
             return (yield)
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+        with watching(self.opened_by.setdefault(fixturedef, set())):
+            return (yield)
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
         try:
@@ -257,7 +273,8 @@ class Kept:
         """What the report of a test says: the fingerprint that its outcome is kept under, or why it is not kept."""
         files = self.files[item.nodeid]
         imported = (IMPORTED.get(str(path), ()) for path in files)
-        if unknown := _not_among(self.root, item.stash[_OPENED].union(*imported), files):
+        prepared = (self.opened_by.get(each, ()) for each in _fixtures(item))
+        if unknown := _not_among(self.root, item.stash[_OPENED].union(*imported, *prepared), files):
             return NOT_KEPT, f"{item.path.name} reads {', '.join(unknown)}, which its marker `kept` does not name"
         if not self._is_as_before(files):
             return NOT_KEPT, "code was written during the run"
@@ -311,9 +328,13 @@ class Kept:
 
 def _fixtures_of(item: pytest.Item, root: Path) -> frozenset[Path]:
     """The files of the project that define the fixtures of a test."""
-    known = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
-    files = (Path(inspect.getfile(inspect.unwrap(each.func))) for several in known for each in several)
+    files = (Path(inspect.getfile(inspect.unwrap(each.func))) for each in _fixtures(item))
     return frozenset(path for path in files if _is_own(root, path))
+
+
+def _fixtures(item: pytest.Item) -> list[pytest.FixtureDef[Any]]:
+    """The fixtures of a test, with those that they are made of."""
+    return [each for several in item._fixtureinfo.name2fixturedefs.values() for each in several]  # type: ignore[attr-defined]
 
 
 _OPENED = pytest.StashKey[set[str]]()

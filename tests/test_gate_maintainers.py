@@ -148,6 +148,13 @@ def test_a_report_names_the_numbers_by_which_derivatives_are_not_compared() -> N
         told = [part for part in gate(subject, layer, dtypes=["float64"]).not_exercised({}) if "constant" in part]
         assert told == ([f"derivatives by {constant}, which is a constant"] if constant else []), subject
 
+    def of_one_precision(X: Any, W_Q: Any, W_K: Any, W_V: Any, beta: Any) -> Any:
+        assert X.dtype is torch.float32
+        return head(True)(X, W_Q, W_K, W_V, beta)
+
+    report = gate("dynamics.attention_head", of_one_precision, dtypes=["float32"])
+    assert "derivatives by beta, which is a constant" in report.not_exercised({})
+
 
 def test_a_report_names_the_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
     assert device_in_words("cpu") == "cpu" and device_in_words("meta") == "meta"

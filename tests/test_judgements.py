@@ -13,7 +13,7 @@ from theorems.osa import OSA
 from verify.evidence.verdicts import judge_all
 from verify.vocabulary import Claim, Doubt, Equal, Reading, RegistryError, load
 
-pytestmark = pytest.mark.kept
+pytestmark = pytest.mark.kept("../shared/papers")
 
 REGISTRY = load()
 PAPERS = Path(__file__).resolve().parents[2] / "shared" / "papers"

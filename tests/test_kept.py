@@ -86,12 +86,17 @@ def new_module(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "theorems/paper/claim.py").write_text("")
 
 
+def without_assertions(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "_flags", lambda: "-O 1")
+
+
 @pytest.mark.parametrize(
     "change",
     [
         *map(write, ("layers.py", "test_layers.py", "verify/gate/measure.py", "theorems/paper/certificates.jsonl")),
         write("docs/table.md"),
         new_module, another_library, another_processor, other_kernels, planted_defect,
+        without_assertions,
     ],
 )  # fmt: skip
 def test_a_change_of_any_input_runs_the_test_again(
@@ -104,9 +109,20 @@ def test_a_change_of_any_input_runs_the_test_again(
 
 def test_options_of_the_run_are_inputs(tree: pytest.Pytester) -> None:
     assert times(tree) == 2
-    for option in ("--effort=deep", "--dtype=float32", "--hypothesis-seed=3"):
+    for option in ("--effort=deep", "--dtype=float32", "--hypothesis-seed=3", "-Werror", "-oxfail_strict=true"):
         assert times(tree, option) == 2
     assert times(tree) == 0
+
+
+def test_what_is_beside_the_project_counts_where_it_is_named(tree: pytest.Pytester) -> None:
+    module = tree.path / "test_layers.py"
+    module.write_text(module.read_text().replace('kept("docs")', 'kept("docs", "../beside")'))
+    assert [times(tree), times(tree)] == [2, 0]
+    folder = tree.path.parent / "beside"
+    folder.mkdir()
+    for text in ("one", "another"):
+        (folder / "claims.yaml").write_text(text)
+        assert [times(tree), times(tree)] == [2, 0]
 
 
 def test_what_the_test_does_not_reach_is_none(tree: pytest.Pytester) -> None:
@@ -184,6 +200,32 @@ def test_nothing_is_kept_of_a_test_that_opens_what_its_marker_does_not_name(
     module.write_text(module.read_text().replace("notes/other.md", "docs/table.md"))
     opened.IMPORTED.clear()  # as in a new process
     assert [times(tree), times(tree)] == [2, 0]
+
+
+def test_what_a_fixture_opens_once_is_opened_for_every_test_that_it_serves(tree: pytest.Pytester) -> None:
+    module = tree.path / "test_layers.py"
+    module.write_text(f"""{module.read_text()}
+@pytest.fixture(scope="module")
+def page():
+    return Path('notes/other.md').read_text()
+
+@pytest.fixture(scope="module")
+def words(page):
+    return page.split()
+
+@pytest.mark.kept
+def test_first(page):
+    pass
+
+@pytest.mark.kept
+def test_second(words):
+    pass
+""")
+    for _ in range(2):
+        result = tree.runpytest_inprocess("-p", "tests.kept", "test_layers.py")
+        result.assert_outcomes(passed=3)
+        assert sum("NOT KEPT" in line for line in result.outlines) == 1
+    result.stdout.fnmatch_lines(["1 of 1 tests whose inputs are known from evidence*"])
 
 
 def test_nothing_is_kept_of_code_that_was_written_during_the_run(tree: pytest.Pytester) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import flint
@@ -30,7 +31,7 @@ from verify.inputs.generators import Draw, applicable_domains, systematic
 from verify.inputs.witnesses import Given, Witnesses
 from verify.matrix import spectral
 from verify.vocabulary import Claim, load
-from verify.vocabulary.shapes import Real, Shape
+from verify.vocabulary.shapes import Real, Shape, Size
 
 pytestmark = pytest.mark.kept
 
@@ -287,6 +288,14 @@ def test_points_of_equal_shapes_are_evaluated_together_whatever_they_come_from(m
     shapes = {foresight.shapes_at(claim, point) for point in points}
     together = [seeds for seeds in groups if seeds not in (5, 1, usual.effort.batch)]
     assert len(groups) == len(points) + len(shapes) and max(together) >= usual.effort.batch + 6
+
+
+def test_inputs_are_grouped_by_name_in_whatever_order_they_were_found() -> None:
+    """By values in their own order two points could share sizes that only one of them has."""
+    claim: Any = SimpleNamespace(parameters={"n": Size("n"), "m": Size("m")})
+    given = Given({"m": 3, "n": 2})
+    assert foresight.shapes_at(claim, given) == foresight.shapes_at(claim, Given({"n": 2, "m": 3})) == (2, 3)
+    assert foresight.shapes_at(claim, Given({"n": 3, "m": 2})) == (3, 2)
 
 
 def test_seeds_that_balls_cannot_decide_do_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

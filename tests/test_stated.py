@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import pytest
 
 from verify import matrix
+from verify.checks.free_inputs import annotated_shapes
 from verify.checks.settings import settings_for
 from verify.checks.stated import (
     as_stated,
@@ -245,6 +246,11 @@ def test_every_kind_of_assumption_names_what_takes_part() -> None:
         Construction("S in R^{n x n}", shapes={"S": ("n", "n")}),
     ]
     assert problems_of_assumptions(skew_preparation(good)) == []
+
+
+def test_shapes_that_an_oracle_alone_annotates_are_held_against_what_is_stated() -> None:
+    for claim_id, names in (("osa.fn-3", "W_Q W_K W_V W_O"), ("osa.fn-2-second", "X W_Q W_K W_V W_O W_1 W_2")):
+        assert set(names.split()) <= annotated_shapes(CLAIMS[claim_id]).keys()
 
 
 @pytest.mark.parametrize(

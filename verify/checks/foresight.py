@@ -174,8 +174,9 @@ class Ahead:
 
 def shapes_at(claim: Claim, point: Draw | Given) -> tuple[Any, ...]:
     """Of every parameter its value if it is a size, else its shape without the axis of seeds."""
-    if isinstance(point, Given):
-        return tuple(value if isinstance(value, int) else np.shape(value) for value in point.inputs.values())
+    if isinstance(point, Given):  # its inputs stand in the order in which they were found
+        given = [point.inputs[name] for name in claim.parameters if name in point.inputs]
+        return tuple(value if isinstance(value, int) else np.shape(value) for value in given)
     sizes = dict(point.sizes)
     return tuple(
         sizes[spec.name] if isinstance(spec, Size) else spec.resolve(sizes) if isinstance(spec, Shape) else ()

@@ -151,7 +151,8 @@ class Comparison:
         prepared = next(self.points.prepared(FIRST), None) if numbers and self.profile.derivatives else None
         if prepared is None:
             return []
-        point, arguments = prepared.point, prepared.point.in_dtype(torch.float64, self.settings.device)
+        point = prepared.point
+        arguments = point.in_dtype(torch_dtype(self.settings.dtypes[0]), self.settings.device)  # it may take no other
         with warnings_only_warn():  # of numbers that are made of tensors, say
             cut = taken_for_constants(point, self.standing, arguments)
         return [name for name in numbers if name not in point.moving or name in cut]

@@ -238,7 +238,11 @@ def condition_number_of_attention(
     return jacobian_condition_number(X, W_Q, W_K, W_V, W_O, alpha, None, None)
 
 
-SECOND_HALF.oracle(lambda X, W_1, W_2: effective_condition_number(_of_mlp(X, W_1, W_2), X.shape[0] * X.shape[1]))
+@SECOND_HALF.oracle
+def condition_number_of_mlp(X: Tokens, W_1: Widening, W_2: Narrowing) -> Any:
+    return effective_condition_number(_of_mlp(X, W_1, W_2), X.shape[0] * X.shape[1])
+
+
 SECOND_HALF.mutant("square root", lambda value: sqrt(value))
 SECOND_HALF.mutant("halved", lambda value: value * rational(1, 2))
 

@@ -10,7 +10,7 @@ from theorems.osa.definitions import query_key_generator
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import elementary_symmetric
 from theorems.osa.part_c_initialisation.c3_theorem_c_3 import ORTHONORMAL_WEIGHTS, orthonormal_weights
 from theorems.osa.settings import two_heads
-from theorems.osa.shapes import Frame, HeadSize, Value
+from theorems.osa.shapes import Frame, HeadSize, Key, Output, Query, Value
 from verify.matrix import column, determinant, total
 from verify.vocabulary import Assumption, Claim, Equal, Setting, realises
 
@@ -44,7 +44,11 @@ def determinants_of_low_rank(W_V: Value) -> Any:
     return column(0 * total(W_V), 0)
 
 
-FOOTNOTE_3.oracle(lambda W_Q, W_K, W_V, W_O: column(determinant(W_V @ W_O), determinant(query_key_generator(W_Q, W_K))))
+@FOOTNOTE_3.oracle
+def determinants_of_products(W_Q: Query, W_K: Key, W_V: Value, W_O: Output) -> Any:
+    return column(determinant(W_V @ W_O), determinant(query_key_generator(W_Q, W_K)))
+
+
 FOOTNOTE_3.mutant("1 for both, as for rotations", lambda value: value + 1)
 FOOTNOTE_3.mutant("1 for W^V W^O", lambda W_V: column(0 * total(W_V) + 1, 0))
 FOOTNOTE_3.counterexample("two heads in the plane: W~ = e_1 e_2^T - e_2 e_1^T has rank 2",
