@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 import pytest
+import sympy
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.settings import standard_normal
@@ -130,6 +131,14 @@ def test_a_false_part_of_a_proof_is_refused(name: str) -> None:
         claim = claim_of(**options)
     record = proved_limit(claim, SETTINGS)
     assert record.outcome == VIOLATED and message in record.message
+
+
+def test_a_logarithm_makes_a_rate_slower_than_what_is_stated() -> None:
+    m = limit_proofs.SCALE
+    slower = "falls slower than the stated exponent 1/2"
+    assert limit_proofs._slow(1 / m, 0.5) is None and limit_proofs._slow(1 / (m * sympy.log(m)), 0.5) is None
+    assert slower in str(limit_proofs._slow(sympy.log(m) / m, 0.5))
+    assert slower in str(limit_proofs._slow(1 / sympy.sqrt(m), 0.5))
 
 
 def test_a_wrong_variant_that_is_the_limit_too_is_told() -> None:

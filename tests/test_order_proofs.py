@@ -20,7 +20,7 @@ from theorems.osa.part_2_4_cost.basis_layer import (
     softmax_attention,
 )
 from verify.arithmetics.asymptotics import leading, outgrows, tends_to_zero
-from verify.checks import checks_of
+from verify.checks import checks_of, order_proofs
 from verify.checks.operands import size_symbol
 from verify.checks.order_proofs import prove_order_claim, proved_order
 from verify.checks.record import UPHELD, VIOLATED, Record
@@ -102,6 +102,20 @@ def test_a_wrong_variant_that_is_an_order_too_is_told() -> None:
     record = record_of(lambda m, n: m * m, lambda m, n: m * m, lambda: 1, {"a half": lambda m, n: m * m / Fraction(2)})
     assert record.outcome == VIOLATED and record.surviving == ["a half"]
     assert record.message == "the count does not outgrow the wrong variant 'a half'"
+
+
+def test_a_wrong_variant_is_not_outgrown_where_the_sizes_are_not_those_of_the_statement() -> None:
+    sides = (lambda m, n: n * n + m, lambda m, n: n * n + m, lambda: 1)
+    right = {"m^2, of which n^2 is no more": lambda m, n: m * m}
+    assert record_of(*sides, mutants=right, along=("n", "m n")).outcome == UPHELD
+    record = record_of(*sides, mutants=right, along=("n", "m n"), where=lambda sizes: sizes["n"] <= sizes["m"])
+    assert record.outcome == VIOLATED and record.surviving == list(right)
+
+
+def test_an_order_that_is_compared_with_no_count_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order_proofs, "_spots", lambda *given: [])
+    record = record_of(lambda m, n: m * m, lambda m, n: m * m, lambda: 1)
+    assert record.outcome == VIOLATED and record.message == "no sizes to compare the expressions with the count at"
 
 
 def test_a_condition_on_sizes_is_used_and_needed() -> None:

@@ -36,6 +36,8 @@ SPOTS = 12
 BEYOND = 7
 #: The residual of a wrong variant that the count outgrows.
 BEYOND_ALL = 1e300
+#: Where a direction has to be inside the sizes of the statement still.
+FAR = 10**6
 #: The growing variable.
 T = sympy.Symbol("t", positive=True, integer=True)
 
@@ -140,6 +142,7 @@ def proved_order(claim: Claim, settings: Settings) -> Record:
     outgrown = {mutant.name: _outgrown(claim, mutant.function, proof) for mutant in claim.mutants}
     certificate = certified_bound(claim, bound, kept_of(claim), settings.effort.anew) if bound.proved else None
     problem = bound.reason if not bound.proved else next((text for _, text in spots if text), None)
+    problem = problem or (None if spots else "no sizes to compare the expressions with the count at")
     alive = [
         f"the count does not outgrow the wrong variant {name!r}" for name, text in outgrown.items() if text is None
     ]
@@ -194,6 +197,8 @@ def _outgrown(claim: Claim, mutant: Any, proof: OrderProof) -> str | None:
     for direction in claim.relation.along:
         names = direction.split()
         moved = {symbol: value * T ** names.count(symbol.name) for symbol, value in start.items()}
+        if not claim.where({symbol.name: int(value.subs(T, FAR)) for symbol, value in moved.items()}):
+            continue  # it leaves the sizes of the statement
         for row, (count, order) in enumerate(zip(proof.cost, wrong, strict=True), 1):
             try:
                 growth, _ = leading(sympy.sympify(count / order).subs(moved), T)
