@@ -39,9 +39,11 @@ RUNNERS = ("pyproject.toml", "tests/durations.py", "tests/kept.py", "tests/opene
 #: In the text of a test: names of modules of the project, and what starts other processes or other runs of pytest.
 _NAMED = re.compile(r"\b(?:tests|theorems|verify)(?:\.[A-Za-z_]\w*)+")
 _STARTS = re.compile(r"\b(?:subprocess|multiprocessing|pytester|runpy|fork)\b")
-#: Environment variables that decide which kernels compute, how Python runs, and which planted defect is switched on.
+#: Environment variables that decide which kernels compute, how Python runs, how commands print, and which planted defect is
+#: switched on.
 VARIABLES = (
-    "ATEN_", "CI", "CUDA_", "HYPOTHESIS_", "JAX_", "MKL_", "MUTANT_", "OMP_", "OPENBLAS_", "PYTHON", "PYTORCH_", "TORCH", "XLA_",
+    "ATEN_", "CI", "COLUMNS", "CUDA_", "FORCE_COLOR", "HYPOTHESIS_", "JAX_", "LANG", "LC_", "MKL_", "MUTANT_", "NO_COLOR", "OMP_",
+    "OPENBLAS_", "PYTHON", "PYTORCH_", "TORCH", "TZ", "XLA_",
 )  # fmt: skip
 CHECK = "test"  #: of the records of tests
 AS = "kept as"  #: the fingerprint, where reports of workers come together

@@ -86,6 +86,10 @@ def new_module(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "theorems/paper/claim.py").write_text("")
 
 
+def narrow_terminal(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+
+
 def without_assertions(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "_flags", lambda: "-O 1")
 
@@ -96,7 +100,7 @@ def without_assertions(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         *map(write, ("layers.py", "test_layers.py", "verify/gate/measure.py", "theorems/paper/certificates.jsonl")),
         write("docs/table.md"),
         new_module, another_library, another_processor, other_kernels, planted_defect,
-        without_assertions,
+        without_assertions, narrow_terminal,
     ],
 )  # fmt: skip
 def test_a_change_of_any_input_runs_the_test_again(
