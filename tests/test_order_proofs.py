@@ -170,12 +170,25 @@ def test_a_sum_of_products_of_sizes_is_a_size() -> None:
     assert without_numbers(2, 3).shape == torch.Size([2, 3])
 
 
-def test_code_that_decides_by_sizes_has_no_expression() -> None:
-    def decides(A: Any) -> Any:
-        return A @ A.T if A.shape[0] > A.shape[1] else A
+DECIDING: dict[str, Callable[[Any], Any]] = {
+    "which is larger": lambda A: A @ A.T if A.shape[0] > A.shape[1] else A,
+    "even or odd": lambda A: A if A.shape[0] % 2 == 0 else A + A,
+    "a size as a number": lambda A: A * int(A.shape[0]),
+}
 
-    with pytest.raises(ArithmeticUnsupported, match="decides by its sizes"):
-        count(decides, without_numbers(size_symbol("decided"), size_symbol("other")))
+
+@pytest.mark.parametrize("name", DECIDING)
+def test_code_that_decides_by_sizes_has_no_expression(name: str) -> None:
+    """Nor the second time, when torch remembers what was decided; and other code has the expression that it has."""
+    m, n = size_symbol("decided"), size_symbol("other")
+    for _ in range(2):
+        A = without_numbers(m, n)
+        for match in ("decides by its sizes", "decided before"):
+            with pytest.raises(ArithmeticUnsupported, match=match):
+                count(DECIDING[name], A)
+    assert count(lambda A: A + A, without_numbers(m, n)).operations == m * n
+    with pytest.raises(ArithmeticUnsupported, match="decided before"):  # sizes that belong to different counts
+        count(lambda A, B: A + B, A, without_numbers(m, n))
 
 
 # -- leading terms -----------------------------------------------------------------------------------------------------
