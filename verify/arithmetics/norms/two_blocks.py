@@ -150,11 +150,15 @@ def _follows(left: Any, right: Any, own: list[Any]) -> bool:
 
 
 def _with_square(value: Any, g: Any, square: Any) -> Any:
-    """A scalar that is c g^2 + d, c > 0, with another number in the place of g^2; None for any other."""
-    probe = sympy.Dummy("square", nonnegative=True)
+    """A scalar that is c g^2 + d, c > 0, with another number in the place of g^2; None for any other.
+
+    That number may be negative, so that it is not enough to grow with what is not: -1 / (1 + g^2) has a pole below.
+    """
+    probe = sympy.Dummy("square", real=True)
     moved = value.xreplace({g**2: probe})
     slope = sympy.diff(moved, probe)
-    return moved.xreplace({probe: square}) if g not in symbols_of(moved) and is_positive(slope) else None
+    is_linear = not {g, probe} & (symbols_of(slope) | symbols_of(moved) - {probe})
+    return moved.xreplace({probe: square}) if is_linear and is_positive(slope) else None
 
 
 @rule(
