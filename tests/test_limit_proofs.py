@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 import pytest
+import sympy
 
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.settings import standard_normal
@@ -117,6 +118,14 @@ FALSE = {
     ),
     "a rate slower than what is stated": ({"rate_stated": PowerRate(0.75)}, "falls slower than the stated exponent 3/4"),
 }  # fmt: skip
+
+
+def test_a_logarithm_is_slower_than_no_logarithm() -> None:
+    stated, scale = 0.5, limit_proofs.SCALE
+    for rate in (1 / scale, 1 / scale / sympy.log(scale), sympy.exp(-scale) * scale):
+        assert limit_proofs._slow(rate, stated) is None
+    for rate in (sympy.log(scale) / scale, 1 / sympy.sqrt(scale)):
+        assert "falls slower than the stated exponent 1/2" in str(limit_proofs._slow(rate, stated))
 
 
 @pytest.mark.parametrize("name", FALSE)

@@ -119,6 +119,28 @@ def test_a_constant_may_depend_on_what_is_held_and_on_nothing_else() -> None:
         record_of(*sides, mutants=one, along=("m", "n"))
 
 
+def test_a_constant_that_depends_on_what_grows_by_another_name_is_refused() -> None:
+    claim = Claim(CONVERGENCE, "convergence.toy-proved-order", label="toy", statement="cost = O(order)", all_sizes=True,
+                  relation=OrderOfGrowth(along=("m",)), sizes={"m": (2, 4)})  # fmt: skip
+
+    @claim.formula
+    def order(rows: Rows) -> Any:
+        return rows
+
+    claim.part("cost", lambda rows: rows**2)
+    claim.part("constant", lambda rows: rows)
+    with pytest.raises(RegistryError, match="along which sizes grow"):
+        prove_order_claim(claim)
+
+
+def test_a_wrong_variant_is_outgrown_where_the_claim_says_something() -> None:
+    """Of n at most m, m + n is at most 2 m, however it grows with n alone."""
+    sides, half = (lambda m, n: m, lambda m, n: m + n, lambda: 2), {"half": lambda m, n: m / Fraction(2)}
+    options = {"where": lambda sizes: sizes["n"] <= sizes["m"], "along": ("m", "n")}
+    record = record_of(*sides, half, **options)
+    assert record.outcome == VIOLATED and record.message == "the count does not outgrow the wrong variant 'half'"
+
+
 def test_the_largest_and_the_smallest_of_sizes() -> None:
     def cost(m: Any, n: Any) -> Any:
         return 2 * largest(m * m, m * n) + (min(m, n) if isinstance(m, int) else sympy.Min(m, n)) ** 2 * n

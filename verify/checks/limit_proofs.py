@@ -18,7 +18,7 @@ import numpy as np
 import sympy
 import torch
 
-from verify.arithmetics.asymptotics import leading, tends_to_zero
+from verify.arithmetics.asymptotics import Growth, leading, tends_to_zero
 from verify.arithmetics.norms.bounded import input_matrix
 from verify.arithmetics.norms.derivations import BoundProof, prove_bound
 from verify.arithmetics.norms.world import derivation
@@ -101,7 +101,7 @@ def _slow(rate: Any, exponent: float) -> str | None:
     except ArithmeticUnsupported as reason:
         return str(reason)
     stated = sympy.nsimplify(exponent, rational=True)
-    if growth.rate == 0 and growth.power > -2 * stated:
+    if growth > Growth(sympy.Integer(0), -2 * stated, sympy.Integer(0)):
         return f"the rate {rate} falls slower than the stated exponent {stated}"
     return None
 

@@ -7,6 +7,7 @@ That a wrong variant is no order is decided exactly: along one of the claim's di
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -56,7 +57,8 @@ def prove_order_claim(claim: Claim) -> OrderProof:
     sizes = _symbols(claim)
     constant = claim.the_part("constant")
     growing = {name for direction in claim.relation.along for name in direction.split()}
-    if moving := growing & set(parameter_names(constant)):
+    taken = (claim.parameters.get(name) for name in parameter_names(constant))
+    if moving := growing & {spec.name for spec in taken if isinstance(spec, Size)}:
         raise RegistryError(f"{claim.id}: a constant cannot depend on {sorted(moving)}, along which sizes grow")
     cost, orders, constants = (
         _rows(claim, part, sizes) for part in (claim.the_part("cost"), claim.the_formula, constant)
@@ -190,10 +192,13 @@ def _outgrown(claim: Claim, mutant: Any, proof: OrderProof) -> str | None:
     """Along which direction the count outgrows a wrong variant, and how fast; None where that is not decided."""
     assert isinstance(claim.relation, OrderOfGrowth)
     wrong = _rows(claim, mutant, _symbols(claim))
-    start = {size_symbol(name): max(low, SMALLEST_SYMBOLIC) for name, (low, _) in claim.sizes.items()}
+    start = _start(claim)
     for direction in claim.relation.along:
         names = direction.split()
-        moved = {symbol: value * T ** names.count(symbol.name) for symbol, value in start.items()}
+        path = {name: value * T ** names.count(name) for name, value in start.items()}
+        if not all(claim.where(_at(path, scale)) for scale in (1, *claim.relation.scales)):
+            continue  # the claim says nothing there, and so the wrong variant neither
+        moved = {size_symbol(name): value for name, value in path.items()}
         for row, (count, order) in enumerate(zip(proof.cost, wrong, strict=True), 1):
             try:
                 growth, _ = leading(sympy.sympify(count / order).subs(moved), T)
@@ -203,6 +208,22 @@ def _outgrown(claim: Claim, mutant: Any, proof: OrderProof) -> str | None:
             if growth > growth**0 and sign.is_positive:
                 return f"row {row} outgrows it along {direction} like {growth}"
     return None
+
+
+def _start(claim: Claim) -> dict[str, int]:
+    """The first sizes in the claim's ranges, of those at which a count is right, that meet its condition on them."""
+    ranges = [
+        range(max(low, SMALLEST_SYMBOLIC), max(high, SMALLEST_SYMBOLIC) + 1) for low, high in claim.sizes.values()
+    ]
+    every = (dict(zip(claim.sizes, sizes, strict=True)) for sizes in itertools.product(*ranges))
+    found = next(filter(claim.where, every), None)
+    if found is None:
+        raise RegistryError(f"{claim.id}: no sizes in its ranges from {SMALLEST_SYMBOLIC} on meet its condition")
+    return found
+
+
+def _at(path: dict[str, Any], scale: int) -> dict[str, int]:
+    return {name: int(sympy.sympify(value).subs(T, scale)) for name, value in path.items()}
 
 
 __all__ = ["OrderProof", "prove_order_claim", "proved_order"]
