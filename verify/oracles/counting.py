@@ -92,7 +92,9 @@ def _those_of(arguments: tuple[Any, ...]) -> _Symbolic | None:
         return None
     known = _symbolic()
     if known.has_decided() or any(size.node.shape_env is not known.shapes for size in sizes):
-        raise ArithmeticUnsupported("sizes of which something was decided before, so that a count has no one expression")
+        raise ArithmeticUnsupported(
+            "sizes of which something was decided before, so that a count has no one expression"
+        )
     return known
 
 
