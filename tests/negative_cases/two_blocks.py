@@ -148,6 +148,10 @@ TWO_BLOCKS: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
             lambda A, C: 1 / smaller(gain(A), gain(C)),
             lambda A, C: -maximum([-N(A) / gain(A), -N(C) / gain(C)]) / smaller(N(A), N(C)),
         ),
+        Unproved(  # two largest numbers that may be 0, and the product of what is below 0 in both
+            lambda A, C, U: smaller(gain(A), gain(C)) + F(U) ** 2,
+            lambda A, C, G, U: smaller(gain(A), gain(C)) + maximum([-F(U), F(G) ** 2]) * maximum([-F(U) - 1, F(G) ** 3]),
+        ),
     ),
     "inner product": (
         Unproved(lambda e, x: total(e * x), lambda e, x: F(e) * F(x) / 2),

@@ -303,7 +303,8 @@ def _cases(A: Node, B: Node, right: Any) -> list[_Case]:
 def _lowered(value: Any, sign: int) -> Iterator[Any]:
     """Scalars that are at most a given one (sign 1) or at least that (-1): members for the largest or the smallest of two.
 
-    The largest of two norms stays what it is.
+    The largest of two norms stays what it is.  A number that may be negative does not take the place of one that is not: several
+    places may change, and the value grows with one of them for the sign that the other has.
     """
     smallest = {several: sympy.Dummy("smallest", nonnegative=True) for several in _largest_of_two(value)
                 if all(is_nonnegative(-member) for member in world().atoms[several].payload)}  # fmt: skip
@@ -317,7 +318,8 @@ def _lowered(value: Any, sign: int) -> Iterator[Any]:
         elif several in smallest:
             choices.append([(smallest[several], -several)])
         elif (rises if sign == 1 else falls) and not all(member.is_Symbol for member in members):
-            choices.append([(several, member) for member in members])
+            kept = [member for member in members if is_nonnegative(member) or not several.is_nonnegative]
+            choices.append([(several, member) for member in kept])  # one is kept: by it the largest is known not to be
     for choice in itertools.product(*choices):
         yield value.xreplace(dict(choice))
 
