@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theorems.norms.settings import RULES, Column, Factor, Matrix, Next
+from theorems.norms.settings import RULES, Column, Factor, Matrix, Next, largest
 from verify.matrix import (
     column, concatenate, frobenius_norm, maximum, rational, smallest_gain, spectral_norm, sqrt, total,
 )  # fmt: skip
@@ -124,7 +124,7 @@ def largest_gain(A: Matrix) -> Any:
 
 ORDER.oracle(lambda A: smallest_gain(A))
 ORDER.mutant("nine tenths", lambda value: value * rational(9, 10))
-ORDER.mutant("largest entry", "spectral_norm -> largest")
+ORDER.mutant("largest entry", lambda A: largest(A))
 
 INNER = Claim(RULES, "norms.inner-product", label="Inner product by norms", name="inner product of columns by norms",
     statement=r"\langle x, y\rangle = \tfrac12\bigl(\|x + y\|^2 - \|x\|^2 - \|y\|^2\bigr)\text{ for columns }x, y",
