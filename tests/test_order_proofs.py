@@ -20,7 +20,7 @@ from theorems.osa.part_2_4_cost.basis_layer import (
     softmax_attention,
 )
 from verify.arithmetics.asymptotics import leading, outgrows, tends_to_zero
-from verify.checks import checks_of
+from verify.checks import checks_of, order_proofs
 from verify.checks.operands import size_symbol
 from verify.checks.order_proofs import prove_order_claim, proved_order
 from verify.checks.record import UPHELD, VIOLATED, Record
@@ -151,6 +151,33 @@ def test_the_largest_and_the_smallest_of_sizes() -> None:
     assert record_of(lambda m, n: m * m + m * n * n, cost, lambda: 3).outcome == UPHELD
     with pytest.raises(ArithmeticUnsupported, match="grows with"):
         prove_order_claim(claim_of(lambda m, n: m, lambda m, n: 4 * m - largest(m, n), lambda: 4))
+
+
+ROUNDED = sympy.ceiling(sympy.Min(M, N) ** 3 / 3)
+AT_MOST = {
+    "a multiple of what is rounded up": (2 * ROUNDED, 2 * M**3 / 3 + 2),
+    "a smallest number taken off": (M * N - sympy.Min(M, N) ** 2, M * N),
+    "one of three": (sympy.Min(M, N, M * N) ** 2, M**2),
+}
+REFUSED_ROWS = {
+    "a smallest number within what is rounded up": M * ROUNDED,
+    "what is rounded up, taken off": M**3 - ROUNDED,
+    "a smallest number that may be below 0": -M * sympy.Min(M - 5, -N),
+    "a smallest number beside what may be below 0": sympy.Min(M, N) * sympy.Symbol("x", real=True),
+    "a quotient by a smallest number": M / sympy.Min(M, N),
+}
+
+
+@pytest.mark.parametrize("name", AT_MOST)
+def test_what_a_count_is_at_most(name: str) -> None:
+    row, bound = AT_MOST[name]
+    assert order_proofs._at_most(row, M**3) == [bound]
+
+
+@pytest.mark.parametrize("name", REFUSED_ROWS)
+def test_what_is_at_most_nothing_simple_is_refused(name: str) -> None:
+    with pytest.raises(ArithmeticUnsupported, match="by products of sizes"):
+        order_proofs._at_most(REFUSED_ROWS[name], M**3)
 
 
 def test_an_expression_that_is_not_the_count_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,12 +89,18 @@ def _at_most(row: Any, order: Any) -> list[Any]:
     """Sums of products of sizes of which the row is at most the largest: for a ceiling of x there is x + 1."""
     found = []
     for one in _members(row):
-        terms = [term.args[0] + 1 if isinstance(term, sympy.ceiling) else term for term in sympy.Add.make_args(one)]
+        terms = map(_rounded_up, sympy.Add.make_args(one))
         monomials = sympy.Add.make_args(sympy.expand(sympy.Add(*terms)))
         found.append(sympy.Add(*(_without_smallest(term, order) for term in monomials)))
         if found[-1].has(sympy.Max, sympy.Min, sympy.ceiling):
             raise ArithmeticUnsupported(f"a bound of {one} by products of sizes")
     return found
+
+
+def _rounded_up(term: Any) -> Any:
+    """c (x + 1) for a term c ceiling(x), c > 0; any other as it is."""
+    c, rest = term.as_coeff_Mul()
+    return c * (rest.args[0] + 1) if isinstance(rest, sympy.ceiling) and c.is_positive else term
 
 
 def _members(row: Any) -> list[Any]:
@@ -112,17 +118,22 @@ def _members(row: Any) -> list[Any]:
 def _without_smallest(term: Any, order: Any) -> Any:
     """A term with a or b in the place of each factor min(a, b): such that a term of the order is no smaller, if that can be.
 
-    A term below 0 with such a factor is left out.
+    A term below 0 with such a factor is left out.  All other factors, a and b have to be positive; a smallest number that is no
+    factor, but within what is rounded up for example, stays, and so the term is refused.
     """
-    smallest = next(iter(sorted(term.atoms(sympy.Min), key=str)), None)
-    if smallest is None:
+    sign, product = term.as_coeff_Mul()
+    factors = sympy.Mul.make_args(product)
+    bases = [factor for factor in factors if isinstance(factor.as_base_exp()[0], sympy.Min)]
+    if not bases or not all(factor.is_positive for factor in factors):
         return term
-    if not term.as_coeff_Mul()[0].is_positive:
+    smallest, times = bases[0].as_base_exp()
+    if not (times.is_Integer and times > 0 and all(member.is_positive for member in smallest.args)):
+        return term
+    if not sign.is_positive:
         return sympy.Integer(0)
-    rest, power = term.as_independent(smallest, as_Add=False)
-    times = power.as_base_exp()[1]
-    a, b = smallest.args
-    ways = [_without_smallest(sympy.expand(rest * a**k * b ** (times - k)), order) for k in range(times, -1, -1)]
+    rest, members = term / bases[0], sorted(smallest.args, key=str)
+    several = itertools.combinations_with_replacement(members, int(times))
+    ways = [_without_smallest(sympy.expand(rest * sympy.Mul(*some)), order) for some in several]
     return next((way for way in ways if any(_divides(way, own) for own in sympy.Add.make_args(order))), ways[0])
 
 
