@@ -131,8 +131,8 @@ def _without_smallest(term: Any, order: Any) -> Any:
         return term
     if not sign.is_positive:
         return sympy.Integer(0)
-    rest, members = term / bases[0], sorted(smallest.args, key=str)
-    several = itertools.combinations_with_replacement(members, int(times))
+    rest = term / bases[0]
+    several = itertools.combinations_with_replacement(smallest.args, int(times))
     ways = [_without_smallest(sympy.expand(rest * sympy.Mul(*some)), order) for some in several]
     return next((way for way in ways if any(_divides(way, own) for own in sympy.Add.make_args(order))), ways[0])
 
