@@ -120,6 +120,14 @@ FALSE = {
 }  # fmt: skip
 
 
+def test_a_logarithm_is_slower_than_no_logarithm() -> None:
+    stated, scale = 0.5, limit_proofs.SCALE
+    for rate in (1 / scale, 1 / scale / sympy.log(scale), sympy.exp(-scale) * scale):
+        assert limit_proofs._slow(rate, stated) is None
+    for rate in (sympy.log(scale) / scale, 1 / sympy.sqrt(scale)):
+        assert "falls slower than the stated exponent 1/2" in str(limit_proofs._slow(rate, stated))
+
+
 @pytest.mark.parametrize("name", FALSE)
 def test_a_false_part_of_a_proof_is_refused(name: str) -> None:
     options, message = FALSE[name]

@@ -133,6 +133,28 @@ def test_a_constant_may_depend_on_what_is_held_and_on_nothing_else() -> None:
         record_of(*sides, mutants=one, along=("m", "n"))
 
 
+def test_a_constant_that_depends_on_what_grows_by_another_name_is_refused() -> None:
+    claim = Claim(CONVERGENCE, "convergence.toy-proved-order", label="toy", statement="cost = O(order)", all_sizes=True,
+                  relation=OrderOfGrowth(along=("m",)), sizes={"m": (2, 4)})  # fmt: skip
+
+    @claim.formula
+    def order(rows: Rows) -> Any:
+        return rows
+
+    claim.part("cost", lambda rows: rows**2)
+    claim.part("constant", lambda rows: rows)
+    with pytest.raises(RegistryError, match="along which sizes grow"):
+        prove_order_claim(claim)
+
+
+def test_a_wrong_variant_is_outgrown_where_the_claim_says_something() -> None:
+    """Of n at most m, m + n is at most 2 m, however it grows with n alone."""
+    sides, half = (lambda m, n: m, lambda m, n: m + n, lambda: 2), {"half": lambda m, n: m / Fraction(2)}
+    options = {"where": lambda sizes: sizes["n"] <= sizes["m"], "along": ("m", "n")}
+    record = record_of(*sides, half, **options)
+    assert record.outcome == VIOLATED and record.message == "the count does not outgrow the wrong variant 'half'"
+
+
 def test_the_largest_and_the_smallest_of_sizes() -> None:
     def cost(m: Any, n: Any) -> Any:
         return 2 * largest(m * m, m * n) + (min(m, n) if isinstance(m, int) else sympy.Min(m, n)) ** 2 * n
@@ -143,6 +165,33 @@ def test_the_largest_and_the_smallest_of_sizes() -> None:
     assert record_of(lambda m, n: m * m + m * n * n, cost, lambda: 3).outcome == UPHELD
     with pytest.raises(ArithmeticUnsupported, match="grows with"):
         prove_order_claim(claim_of(lambda m, n: m, lambda m, n: 4 * m - largest(m, n), lambda: 4))
+
+
+ROUNDED = sympy.ceiling(sympy.Min(M, N) ** 3 / 3)
+AT_MOST = {
+    "a multiple of what is rounded up": (2 * ROUNDED, 2 * M**3 / 3 + 2),
+    "a smallest number taken off": (M * N - sympy.Min(M, N) ** 2, M * N),
+    "one of three": (sympy.Min(M, N, M * N) ** 2, M**2),
+}
+REFUSED_ROWS = {
+    "a smallest number within what is rounded up": M * ROUNDED,
+    "what is rounded up, taken off": M**3 - ROUNDED,
+    "a smallest number that may be below 0": -M * sympy.Min(M - 5, -N),
+    "a smallest number beside what may be below 0": sympy.Min(M, N) * sympy.Symbol("x", real=True),
+    "a quotient by a smallest number": M / sympy.Min(M, N),
+}
+
+
+@pytest.mark.parametrize("name", AT_MOST)
+def test_what_a_count_is_at_most(name: str) -> None:
+    row, bound = AT_MOST[name]
+    assert order_proofs._at_most(row, M**3) == [bound]
+
+
+@pytest.mark.parametrize("name", REFUSED_ROWS)
+def test_what_is_at_most_nothing_simple_is_refused(name: str) -> None:
+    with pytest.raises(ArithmeticUnsupported, match="by products of sizes"):
+        order_proofs._at_most(REFUSED_ROWS[name], M**3)
 
 
 def test_an_expression_that_is_not_the_count_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,12 +233,25 @@ def test_a_sum_of_products_of_sizes_is_a_size() -> None:
     assert without_numbers(2, 3).shape == torch.Size([2, 3])
 
 
-def test_code_that_decides_by_sizes_has_no_expression() -> None:
-    def decides(A: Any) -> Any:
-        return A @ A.T if A.shape[0] > A.shape[1] else A
+DECIDING: dict[str, Callable[[Any], Any]] = {
+    "which is larger": lambda A: A @ A.T if A.shape[0] > A.shape[1] else A,
+    "even or odd": lambda A: A if A.shape[0] % 2 == 0 else A + A,
+    "a size as a number": lambda A: A * int(A.shape[0]),
+}
 
-    with pytest.raises(ArithmeticUnsupported, match="decides by its sizes"):
-        count(decides, without_numbers(size_symbol("decided"), size_symbol("other")))
+
+@pytest.mark.parametrize("name", DECIDING)
+def test_code_that_decides_by_sizes_has_no_expression(name: str) -> None:
+    """Nor the second time, when torch remembers what was decided; and other code has the expression that it has."""
+    m, n = size_symbol("decided"), size_symbol("other")
+    for _ in range(2):
+        A = without_numbers(m, n)
+        for match in ("decides by its sizes", "decided before"):
+            with pytest.raises(ArithmeticUnsupported, match=match):
+                count(DECIDING[name], A)
+    assert count(lambda A: A + A, without_numbers(m, n)).operations == m * n
+    with pytest.raises(ArithmeticUnsupported, match="decided before"):  # sizes that belong to different counts
+        count(lambda A, B: A + B, A, without_numbers(m, n))
 
 
 # -- leading terms -----------------------------------------------------------------------------------------------------

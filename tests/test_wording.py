@@ -211,6 +211,13 @@ def test_what_is_proved_is_said_to_be_by_which_means() -> None:
     assert sure(HOLDS, evidence(HOLDS), proof, status="gap") == (
         f"Proved for all sizes: {reduced}; the gap is in what it rests on.{besides}"
     )
+    limit = claim("limit", TendsTo((16, 64, 256, 1024, 4096), PowerRate(0.5)))
+    assert "at fixed inputs, the mean of the squared error is" in sure(limit, evidence(limit, "proved", satisfied=12))
+    order = claim("order", OrderOfGrowth(along=("m",)))
+    counted = replace(evidence(order, "proved", arithmetic="norms"), details={"sizes from": 2})
+    assert sure(order, counted).startswith(
+        "Proved for all sizes from 2 on: the count is at most a stated constant times the order."
+    )
     missing = claim("needs-more", presumes=["toy.held"], expects="gap", missing="t > 0")
     records = evidence(missing), evidence(missing, "proved", arithmetic="symbols")
     assert sure(missing, *records, status="gap") == (

@@ -109,6 +109,10 @@ TWO_BLOCKS: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
             lambda G, H: eigenvalue(gain(G) ** 2, gain(H) ** 2, N(G @ H.T), -1) + gain(G) ** 2,
             lambda G, H: gain(concatenate([G, H], axis=0)) ** 2,
         ),
+        Unproved(  # which grows with the square where that is not negative, as the bound of it may be
+            lambda A, C: -1 / (eigenvalue(gain(A) ** 2, gain(C) ** 2, coherence(A, C), -1) + 1),
+            lambda A, C: -1 / (gain(beside(A, C)) ** 2 + 1),
+        ),
         Unproved(  # which may be a quotient by what is no real number
             lambda A, C: N(beside(A, C)) / gain(beside(A, C)),
             lambda A, C: sqrt(larger_norm(A, C) ** 2 + coherence(A, C)) / sqrt(smaller(gain(A), gain(C)) ** 2),
@@ -143,6 +147,10 @@ TWO_BLOCKS: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
         Unproved(
             lambda A, C: 1 / smaller(gain(A), gain(C)),
             lambda A, C: -maximum([-N(A) / gain(A), -N(C) / gain(C)]) / smaller(N(A), N(C)),
+        ),
+        Unproved(  # two largest numbers that may be 0, and the product of what is below 0 in both
+            lambda A, C, U: smaller(gain(A), gain(C)) + F(U) ** 2,
+            lambda A, C, G, U: smaller(gain(A), gain(C)) + maximum([-F(U), F(G) ** 2]) * maximum([-F(U) - 1, F(G) ** 3]),
         ),
     ),
     "inner product": (

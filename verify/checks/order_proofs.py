@@ -7,6 +7,7 @@ That a wrong variant is no order is decided exactly: along one of the claim's di
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -36,8 +37,6 @@ SPOTS = 12
 BEYOND = 7
 #: The residual of a wrong variant that the count outgrows.
 BEYOND_ALL = 1e300
-#: Where a direction has to be inside the sizes of the statement still.
-FAR = 10**6
 #: The growing variable.
 T = sympy.Symbol("t", positive=True, integer=True)
 
@@ -58,7 +57,8 @@ def prove_order_claim(claim: Claim) -> OrderProof:
     sizes = _symbols(claim)
     constant = claim.the_part("constant")
     growing = {name for direction in claim.relation.along for name in direction.split()}
-    if moving := growing & set(parameter_names(constant)):
+    taken = (claim.parameters.get(name) for name in parameter_names(constant))
+    if moving := growing & {spec.name for spec in taken if isinstance(spec, Size)}:
         raise RegistryError(f"{claim.id}: a constant cannot depend on {sorted(moving)}, along which sizes grow")
     cost, orders, constants = (
         _rows(claim, part, sizes) for part in (claim.the_part("cost"), claim.the_formula, constant)
@@ -89,12 +89,18 @@ def _at_most(row: Any, order: Any) -> list[Any]:
     """Sums of products of sizes of which the row is at most the largest: for a ceiling of x there is x + 1."""
     found = []
     for one in _members(row):
-        terms = [term.args[0] + 1 if isinstance(term, sympy.ceiling) else term for term in sympy.Add.make_args(one)]
+        terms = map(_rounded_up, sympy.Add.make_args(one))
         monomials = sympy.Add.make_args(sympy.expand(sympy.Add(*terms)))
         found.append(sympy.Add(*(_without_smallest(term, order) for term in monomials)))
         if found[-1].has(sympy.Max, sympy.Min, sympy.ceiling):
             raise ArithmeticUnsupported(f"a bound of {one} by products of sizes")
     return found
+
+
+def _rounded_up(term: Any) -> Any:
+    """c (x + 1) for a term c ceiling(x), c > 0; any other as it is."""
+    c, rest = term.as_coeff_Mul()
+    return c * (rest.args[0] + 1) if isinstance(rest, sympy.ceiling) and c.is_positive else term
 
 
 def _members(row: Any) -> list[Any]:
@@ -112,17 +118,22 @@ def _members(row: Any) -> list[Any]:
 def _without_smallest(term: Any, order: Any) -> Any:
     """A term with a or b in the place of each factor min(a, b): such that a term of the order is no smaller, if that can be.
 
-    A term below 0 with such a factor is left out.
+    A term below 0 with such a factor is left out.  All other factors, a and b have to be positive; a smallest number that is no
+    factor, but within what is rounded up for example, stays, and so the term is refused.
     """
-    smallest = next(iter(sorted(term.atoms(sympy.Min), key=str)), None)
-    if smallest is None:
+    sign, product = term.as_coeff_Mul()
+    factors = sympy.Mul.make_args(product)
+    bases = [factor for factor in factors if isinstance(factor.as_base_exp()[0], sympy.Min)]
+    if not bases or not all(factor.is_positive for factor in factors):
         return term
-    if not term.as_coeff_Mul()[0].is_positive:
+    smallest, times = bases[0].as_base_exp()
+    if not (times.is_Integer and times > 0 and all(member.is_positive for member in smallest.args)):
+        return term
+    if not sign.is_positive:
         return sympy.Integer(0)
-    rest, power = term.as_independent(smallest, as_Add=False)
-    times = power.as_base_exp()[1]
-    a, b = smallest.args
-    ways = [_without_smallest(sympy.expand(rest * a**k * b ** (times - k)), order) for k in range(times, -1, -1)]
+    rest = term / bases[0]
+    several = itertools.combinations_with_replacement(smallest.args, int(times))
+    ways = [_without_smallest(sympy.expand(rest * sympy.Mul(*some)), order) for some in several]
     return next((way for way in ways if any(_divides(way, own) for own in sympy.Add.make_args(order))), ways[0])
 
 
@@ -193,12 +204,13 @@ def _outgrown(claim: Claim, mutant: Any, proof: OrderProof) -> str | None:
     """Along which direction the count outgrows a wrong variant, and how fast; None where that is not decided."""
     assert isinstance(claim.relation, OrderOfGrowth)
     wrong = _rows(claim, mutant, _symbols(claim))
-    start = {size_symbol(name): max(low, SMALLEST_SYMBOLIC) for name, (low, _) in claim.sizes.items()}
+    start = _start(claim)
     for direction in claim.relation.along:
         names = direction.split()
-        moved = {symbol: value * T ** names.count(symbol.name) for symbol, value in start.items()}
-        if not claim.where({symbol.name: int(value.subs(T, FAR)) for symbol, value in moved.items()}):
-            continue  # it leaves the sizes of the statement
+        path = {name: value * T ** names.count(name) for name, value in start.items()}
+        if not all(claim.where(_at(path, scale)) for scale in (1, *claim.relation.scales)):
+            continue  # the claim says nothing there, and so the wrong variant neither
+        moved = {size_symbol(name): value for name, value in path.items()}
         for row, (count, order) in enumerate(zip(proof.cost, wrong, strict=True), 1):
             try:
                 growth, _ = leading(sympy.sympify(count / order).subs(moved), T)
@@ -208,6 +220,22 @@ def _outgrown(claim: Claim, mutant: Any, proof: OrderProof) -> str | None:
             if growth > growth**0 and sign.is_positive:
                 return f"row {row} outgrows it along {direction} like {growth}"
     return None
+
+
+def _start(claim: Claim) -> dict[str, int]:
+    """The first sizes in the claim's ranges, of those at which a count is right, that meet its condition on them."""
+    ranges = [
+        range(max(low, SMALLEST_SYMBOLIC), max(high, SMALLEST_SYMBOLIC) + 1) for low, high in claim.sizes.values()
+    ]
+    every = (dict(zip(claim.sizes, sizes, strict=True)) for sizes in itertools.product(*ranges))
+    found = next(filter(claim.where, every), None)
+    if found is None:
+        raise RegistryError(f"{claim.id}: no sizes in its ranges from {SMALLEST_SYMBOLIC} on meet its condition")
+    return found
+
+
+def _at(path: dict[str, Any], scale: int) -> dict[str, int]:
+    return {name: int(sympy.sympify(value).subs(T, scale)) for name, value in path.items()}
 
 
 __all__ = ["OrderProof", "prove_order_claim", "proved_order"]

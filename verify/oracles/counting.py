@@ -69,15 +69,33 @@ class _Symbolic:
         found = size.node.expr.replace(lambda part: type(part).__name__ == "Min", lambda part: sympy.Min(*part.args))
         return sympy.expand(found.xreplace(self.symbols))
 
-    def decided(self) -> int:
-        """How often code has asked torch for a decision on symbolic sizes, or torch has given one a value."""
+    def has_decided(self) -> bool:
+        """Whether code has ever asked torch for a decision on symbolic sizes, or torch has given one a value."""
         env = self.shapes
-        return len(env.guards) + len(env.replacements) + sum(map(len, env.deferred_runtime_asserts.values()))
+        return bool(env.guards or env.replacements or any(env.deferred_runtime_asserts.values()))
 
 
 @functools.cache
 def _symbolic() -> _Symbolic:
     return _Symbolic()
+
+
+def _those_of(arguments: tuple[Any, ...]) -> _Symbolic | None:
+    """The symbolic sizes that arguments have, of which nothing may have been decided; None where all are numbers.
+
+    Torch answers what it was asked once from memory, and so does not note it again: what was decided once is not undone.
+    """
+    import torch
+
+    sizes = [size for argument in arguments for size in argument.shape if isinstance(size, torch.SymInt)]
+    if not sizes:
+        return None
+    known = _symbolic()
+    if known.has_decided() or any(size.node.shape_env is not known.shapes for size in sizes):
+        raise ArithmeticUnsupported(
+            "sizes of which something was decided before, so that a count has no one expression"
+        )
+    return known
 
 
 def without_numbers(*shape: Any) -> Any:
@@ -90,6 +108,8 @@ def without_numbers(*shape: Any) -> Any:
 
     if not any(isinstance(size, sympy.Expr) for size in shape):
         return torch.empty(shape, device="meta", dtype=torch.float64)
+    if _symbolic().has_decided():  # by code that was refused, or that has failed
+        _symbolic.cache_clear()
     known = _symbolic()
     with known.mode:
         return torch.empty([known.size(sympy.sympify(size)) for size in shape], device="meta", dtype=torch.float64)
@@ -113,9 +133,8 @@ def count(function: Callable[..., Any], *arguments: Any, squarings: int = 8) -> 
     from torch.utils.flop_counter import flop_registry
 
     aten = torch.ops.aten
-    known = _symbolic() if any(isinstance(n, torch.SymInt) for x in arguments for n in x.shape) else None
+    known = _those_of(arguments)
     exact = known.expression if known else int
-    decided = known.decided() if known else 0
 
     class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         operations: Any = 0
@@ -167,7 +186,7 @@ def count(function: Callable[..., Any], *arguments: Any, squarings: int = 8) -> 
         counter.storages = {argument.untyped_storage()._cdata: 0 for argument in arguments}
         result = function(*arguments)
     del result
-    if known and known.decided() != decided:
+    if known and known.has_decided():
         raise ArithmeticUnsupported(
             "the code decides by its sizes what it does, so that its count has no one expression"
         )

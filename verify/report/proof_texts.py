@@ -20,7 +20,10 @@ def headline(record: Record) -> str:
         return f"not proved: {record.message}"
     if "limit" in record.details:
         rate = record.details["limit"]["rate"]
-        return f"proved for all sizes: the mean of the squared error is at most a multiple of {rate}, which tends to 0"
+        return (
+            "proved for all sizes: at fixed inputs, the mean of the squared error is at most a multiple of"
+            f" {rate}, which tends to 0"
+        )
     if "constants" in record.details:
         constants = listed(dict.fromkeys(record.details["constants"]))
         least = record.details["sizes from"]

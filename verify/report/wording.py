@@ -22,7 +22,7 @@ _NO_INPUTS = ("proved", "counterexample")
 _HOW_PROVED = {
     AtMost: "by a derivation from rules for norms",
     OrderOfGrowth: "the count is at most a stated constant times the order",
-    TendsTo: "the mean of the squared error is at most a bound that tends to 0",
+    TendsTo: "at fixed inputs, the mean of the squared error is at most a bound that tends to 0, a limit in mean square",
 }
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
@@ -121,12 +121,15 @@ def how_sure(claim: Claim, verdict: Verdict, records: list[Record]) -> str:
         how = "computed in rational numbers" if exact else "enclosed away from zero by balls"
         return f"Certain. {where} every assumption holds, and the violation is {how}."
     tried = _tried(claim, records)
-    if any(record.check == "proved" and record.outcome == UPHELD for record in records):
+    proof = next((record for record in records if record.check == "proved" and record.outcome == UPHELD), None)
+    if proof is not None:
+        least = proof.details.get("sizes from")
+        sizes = f"all sizes from {least} on" if least else "all sizes"
         derived = claim.relation.one_sided
         how = by_type(_HOW_PROVED, claim.relation) or "both sides reduce to one normal form"
         given = " under the hypothesis that is missing" if verdict.status == "gap" and claim.missing else ""
         rests = "; the gap is in what it rests on" if verdict.status == "gap" and not claim.missing else ""
-        return f"Proved for all sizes{given}{',' if derived else ':'} {how}{rests}. Besides, {tried}{wrong}."
+        return f"Proved for {sizes}{given}{',' if derived else ':'} {how}{rests}. Besides, {tried}{wrong}."
     kind = "An observation, no theorem" if verdict.status == "empirical" else "Not a proof"
     return f"{kind}: {tried}{wrong}."
 

@@ -267,7 +267,7 @@ COLUMNS_AT_MOST_ROWS = TWO_BLOCKS.extended(
 FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
     label="Section A.4.4, last sentence, at a fixed s_min", name="concatenation limit at fixed scale",
     statement=r"""
-        \rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta,\ \delta>0\ \Rightarrow\ \kappa(\mathbf{M})\le(1+\delta)\sqrt{
+        \rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta,\ \delta\ge0\ \Rightarrow\ \kappa(\mathbf{M})\le(1+\delta)\sqrt{
         \frac{1+\delta/s^2}{1-\delta/s^2}}\,\kappa_{\max},\text{ which tends to }\kappa_{\max}\text{ as }\delta\to0""",
     assumptions=[
         Assumption("rho <= delta, tau <= 1 + delta, 0 < s <= s_min",

@@ -150,11 +150,15 @@ def _follows(left: Any, right: Any, own: list[Any]) -> bool:
 
 
 def _with_square(value: Any, g: Any, square: Any) -> Any:
-    """A scalar that is c g^2 + d, c > 0, with another number in the place of g^2; None for any other."""
-    probe = sympy.Dummy("square", nonnegative=True)
+    """A scalar that is c g^2 + d, c > 0, with another number in the place of g^2; None for any other.
+
+    That number may be negative, so that it is not enough to grow with what is not: -1 / (1 + g^2) has a pole below.
+    """
+    probe = sympy.Dummy("square", real=True)
     moved = value.xreplace({g**2: probe})
     slope = sympy.diff(moved, probe)
-    return moved.xreplace({probe: square}) if g not in symbols_of(moved) and is_positive(slope) else None
+    is_linear = not {g, probe} & (symbols_of(slope) | symbols_of(moved) - {probe})
+    return moved.xreplace({probe: square}) if is_linear and is_positive(slope) else None
 
 
 @rule(
@@ -299,7 +303,8 @@ def _cases(A: Node, B: Node, right: Any) -> list[_Case]:
 def _lowered(value: Any, sign: int) -> Iterator[Any]:
     """Scalars that are at most a given one (sign 1) or at least that (-1): members for the largest or the smallest of two.
 
-    The largest of two norms stays what it is.
+    The largest of two norms stays what it is.  A number that may be negative does not take the place of one that is not: several
+    places may change, and the value grows with one of them for the sign that the other has.
     """
     smallest = {several: sympy.Dummy("smallest", nonnegative=True) for several in _largest_of_two(value)
                 if all(is_nonnegative(-member) for member in world().atoms[several].payload)}  # fmt: skip
@@ -313,7 +318,8 @@ def _lowered(value: Any, sign: int) -> Iterator[Any]:
         elif several in smallest:
             choices.append([(smallest[several], -several)])
         elif (rises if sign == 1 else falls) and not all(member.is_Symbol for member in members):
-            choices.append([(several, member) for member in members])
+            kept = [member for member in members if is_nonnegative(member) or not several.is_nonnegative]
+            choices.append([(several, member) for member in kept])  # one is kept: by it the largest is known not to be
     for choice in itertools.product(*choices):
         yield value.xreplace(dict(choice))
 
