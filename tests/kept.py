@@ -80,7 +80,9 @@ def _is_of_tests(root: Path, file: Path) -> bool:
 
 
 def _is_own(root: Path, path: Path) -> bool:
-    return path.is_relative_to(root) and not any(part.startswith(".") for part in path.relative_to(root).parts)
+    """Whether it is a file of the project; what an installation wrote about it follows from others that are inputs."""
+    parts = path.relative_to(root).parts if path.is_relative_to(root) else ()
+    return bool(parts) and not any(part.startswith(".") or part.endswith(".egg-info") for part in parts)
 
 
 def _reached_from(root: Path, files: Iterable[Path]) -> set[Path]:

@@ -559,6 +559,7 @@ DEFINITIONS = {
     "triangle inequality", "sum over an index", "smaller denominator", "largest of several", "definition of the largest",
     "absolute values", "weight of several", "unit vector", "unit direction", "derivative along a unit direction",
     "assumption", "contraction", "number among the factors", "reverse triangle inequality", "range", "boxes",
+    "one of several", "smaller of two gains",
 }  # fmt: skip
 
 

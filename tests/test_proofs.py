@@ -37,7 +37,7 @@ from verify.vocabulary import (
 )
 from verify.vocabulary.hypotheses import orthonormal_columns, skew, symmetric
 
-pytestmark = pytest.mark.kept("docs/all-sizes.md")
+pytestmark = pytest.mark.kept("docs/all-sizes.md", "docs/papers")
 
 Left = Annotated[Any, Shape("m", "n")]
 Right = Annotated[Any, Shape("n", "m")]
