@@ -21,7 +21,7 @@ from verify.arithmetics import is_tensor
 from verify.checks import bound_proofs, checks_of
 from verify.checks.ascent import ascents
 from verify.checks.equality import _relative
-from verify.checks.inequality import BEYOND, BoundAttack, Scores
+from verify.checks.inequality import BEYOND, TELLING, BoundAttack, Scores
 from verify.checks.limits import _mean_p
 from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import EFFORTS, Settings, settings_for
@@ -137,16 +137,16 @@ def test_the_bound_that_is_broken_by_most_is_looked_at_beside_the_highest_ratios
     attack = BoundAttack(AtMost())
     usable, no = torch.ones(6, dtype=torch.bool), torch.zeros(6, dtype=torch.bool)
     score, excess = attack._score(left, right), (left - right).amax(1)
-    assert Scores(left, score, excess, usable, no, 0).telling == [3, 2, 1, 4]
+    assert Scores(left, score, excess, usable, no, 0).telling(TELLING) == [3, 2, 1, 4]
     unclear = torch.tensor([False, False, False, False, False, True])
     score = score.masked_fill(unclear, math.nan)
-    assert Scores(left, score, excess, ~unclear, unclear, 0).telling == [3, 2, 1, 4, 5]
-    assert Scores(left, score, excess, no, no, 0).telling == []
+    assert Scores(left, score, excess, ~unclear, unclear, 0).telling(TELLING) == [3, 2, 1, 4, 5]
+    assert Scores(left, score, excess, no, no, 0).telling(TELLING) == []
     below = torch.tensor([[1e-17], [2e-17], [1e4], [0.5], [0.9], [0.8]], dtype=torch.float64)
     bound = torch.tensor([[0.0], [-1e-17], [1e4 - 1e-11], [-0.5], [1.0], [1.0]], dtype=torch.float64)
     score, excess = attack._score(below, bound), (below - bound).amax(1)
     excess[2] = 2.0  # as large sides may be apart by rounding alone
-    assert Scores(below, score, excess, usable, no, 0).telling == [2, 4, 5, 3]
+    assert Scores(below, score, excess, usable, no, 0).telling(TELLING) == [2, 4, 5, 3]
 
 
 def test_a_bound_that_is_broken_where_floats_overflow_is_decided_in_balls() -> None:

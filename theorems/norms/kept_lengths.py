@@ -37,6 +37,8 @@ OF_THIS_FORM = (
     "W X^T X with a skew W: let G = X^T X, and let G A be skew. W = G^+ (G A) G^+ is skew, with the pseudoinverse G^+, and"
     " W G - A maps into the kernel of X, as does its product with A or W G from the right; so X exp(A) = X exp(W G)"
 )
+#: What is left out where X^T X has no inverse.
+EQUAL_PRODUCTS = "if columns of X are dependent, A may differ from W X^T X by what maps into the kernel of X; X exp(A) is the same for both"
 
 
 def _skew_defect(X: Any, A: Any) -> Any:
@@ -49,12 +51,12 @@ KEEPING = Claim(SMALL, "norms.exponential-keeping-lengths", label="Exponentials 
     assumptions=[Assumption("X^T X A is skew", zero=lambda X, A: _skew_defect(X, A))],
     name="norms of products with an exponential that keeps lengths", sizes=("m", "n", "p"),
     relation=AtMost(left="norms of X exp(A) C"),
-    note=r"""Equality holds: $e^{sA^\top}X^\top Xe^{sA}$ does not depend on $s$, since its derivative is
-        $e^{sA^\top}(A^\top X^\top X + X^\top XA)e^{sA} = 0$.""")  # fmt: skip
+    note=r"""Equality holds: for every number $s$, the derivative of $\exp(sA)^\top X^\top X\exp(sA)$ by $s$ is
+        $\exp(sA)^\top(A^\top X^\top X + X^\top XA)\exp(sA) = 0$.""")  # fmt: skip
 
 
 @KEEPING.inputs
-@realises({"X^T X A is skew": OF_THIS_FORM})
+@realises({"X^T X A is skew": OF_THIS_FORM}, but=EQUAL_PRODUCTS)
 def keeping_lengths(X: Matrix, G: Square, C: Columns) -> dict[str, Any]:
     return {"X": X, "A": (G - G.T) @ (X.T @ X) * rational(1, 4), "C": C}
 
@@ -79,12 +81,12 @@ BETWEEN = Claim(SMALL, "norms.exponentials-keeping-lengths", label="Differences 
     ],
     name="difference of two exponentials that keep lengths", sizes={"m": (1, 2), "n": (1, 2), "d": (1, 3)},
     relation=AtMost(left="sigma_min(Y) times norms of X (exp(A) - exp(B))"),
-    note=r"""$e^A - e^B = \int_0^1e^{(1-s)B}(A - B)e^{sA}\,ds$. The first factor keeps $\|Xv\|$, and
+    note=r"""$e^A - e^B = \int_0^1e^{(1-s)B}(A - B)e^{sA}\,ds$. The first factor keeps $\|Xv\|$ for every vector $v$, and
         $\sigma_{\min}(Y)\|e^{sA}\|_2 \le \|Ye^{sA}\|_2 = \|Y\|_2$.""")  # fmt: skip
 
 
 @BETWEEN.inputs
-@realises({"Y^T Y A and X^T X B are skew": OF_THIS_FORM})
+@realises({"Y^T Y A and X^T X B are skew": OF_THIS_FORM}, but=EQUAL_PRODUCTS)
 def two_keeping_lengths(X: Matrix, Y: Annotated[Any, Shape("d", "n")], G: Square, H: Square) -> dict[str, Any]:
     A, B = ((M - M.T) @ (F.T @ F) * rational(1, 4) for M, F in ((G, Y), (H, X)))
     return {"X": X, "Y": Y, "A": A, "B": B}

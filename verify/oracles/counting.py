@@ -11,11 +11,12 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import sympy
+from typing import TYPE_CHECKING, Any
 
 from verify.vocabulary.errors import ArithmeticUnsupported
+
+if TYPE_CHECKING:  # lists of claims are shown without sympy
+    import sympy
 
 #: Symbolic sizes are at least this: of a size 1 torch's operations repeat entries, where others are paired.
 SMALLEST_SYMBOLIC = 2
@@ -48,6 +49,8 @@ class _Symbolic:
 
     def size(self, expression: Any) -> Any:
         """A sum of products of sizes as torch's."""
+        import sympy
+
         symbols = sorted(expression.free_symbols, key=str)
         return sympy.lambdify(symbols, expression, modules=[])(*map(self._own, symbols))
 
@@ -64,6 +67,8 @@ class _Symbolic:
 
     def expression(self, size: Any) -> Any:
         """A size of torch's as an expression: a number as it is."""
+        import sympy
+
         if isinstance(size, int):
             return size
         found = size.node.expr.replace(lambda part: type(part).__name__ == "Min", lambda part: sympy.Min(*part.args))
@@ -104,6 +109,7 @@ def without_numbers(*shape: Any) -> Any:
     >>> without_numbers(3, 4).shape
     torch.Size([3, 4])
     """
+    import sympy
     import torch
 
     if not any(isinstance(size, sympy.Expr) for size in shape):
@@ -128,6 +134,7 @@ def count(function: Callable[..., Any], *arguments: Any, squarings: int = 8) -> 
     counts once per entry of its result; a further factorisation is refused.  Sums of products are in torch's own order,
     whether or not opt_einsum is installed.
     """
+    import sympy
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils.flop_counter import flop_registry
@@ -196,10 +203,13 @@ def count(function: Callable[..., Any], *arguments: Any, squarings: int = 8) -> 
 def largest(*numbers: Any) -> Any:
     """The largest of several numbers, or of expressions of positive sizes, without those that another one certainly exceeds.
 
+    >>> import sympy
     >>> n = sympy.Symbol("n", positive=True, integer=True)
     >>> largest(3, Fraction(7, 2)), largest(n, n + 1)
     (Fraction(7, 2), n + 1)
     """
+    import sympy
+
     if not any(isinstance(number, sympy.Expr) for number in numbers):
         return max(numbers)
     kept: list[Any] = []
@@ -210,6 +220,8 @@ def largest(*numbers: Any) -> Any:
 
 
 def _is_certainly_less(one: Any, other: Any) -> bool:
+    import sympy
+
     return all(term.as_coeff_Mul()[0] >= 0 for term in sympy.Add.make_args(sympy.expand(other - one)))
 
 
@@ -224,6 +236,8 @@ def _factors(matrix: Any) -> tuple[Any, Any]:
 
 def _householder(m: Any, n: Any) -> Any:
     """Operations of a reduced QR of (m, n): the triangular factor, then the first min(m, n) columns of the other."""
+    import sympy
+
     if isinstance(m, int) and isinstance(n, int):
         k = min(m, n)
         triangular = 2 * k * k * (max(m, n) - Fraction(k, 3))

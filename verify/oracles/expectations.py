@@ -56,7 +56,7 @@ class Drawn:
 
 
 def expected_over_draws(f: Callable[..., Any], make: Callable[[str, Any, Any], Any], **arguments: Any) -> Any:
-    """E f(generator, **arguments) over the standard normal matrices that f asks its generator for, shape as f's.
+    """E f(generator, arguments) over the standard normal matrices that f asks its generator for, shape as f's.
 
     f is polynomial in what it draws and in its arguments, which are matrices.  `make` gives matrices with which f runs once
     to see what it draws.
