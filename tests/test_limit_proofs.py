@@ -8,15 +8,18 @@ from typing import Annotated, Any
 
 import pytest
 import sympy
+import torch
 
 from theorems.convergence import CONVERGENCE
+from theorems.convergence.part_1_introduction import scalings, softmax_inputs
+from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from theorems.convergence.settings import standard_normal
 from verify.checks import checks_of, limit_proofs
 from verify.checks.limit_proofs import prove_limit_claim, proved_limit
 from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import settings_for
 from verify.evidence.by_rocq import confirmed
-from verify.matrix import eye, ones, rational, softmax, total
+from verify.matrix import concatenate, eye, ones, rational, softmax, total
 from verify.report.proof_texts import headline, proof_text
 from verify.vocabulary import Claim, PowerRate, QuadraticRate, RegistryError, Shape, TendsTo
 
@@ -177,3 +180,22 @@ def test_what_lacks_a_part_or_is_not_random_is_refused() -> None:
         prove_limit_claim(claim)
     with pytest.raises(RegistryError, match="its sequence is not random"):
         prove_limit_claim(claim_of(rate=QuadraticRate()))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_sequences_are_the_attention_rows_of_the_paper(shared: bool) -> None:
+    """The proofs are about one softmax of all logits; Table 2 of the paper has its rows one by one."""
+    X, scale = torch.randn(3, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64), 16
+    generator = torch.Generator().manual_seed(2)
+    W_Q = standard_normal(generator, X, scale, 2)
+    W_K = W_Q if shared else standard_normal(generator, X, scale, 2)
+    rows = concatenate(attention_rows(X, W_Q, W_K, 1 / scale), axis=1).T
+    again = torch.Generator().manual_seed(2)
+    if shared:
+        found = softmax_inputs.SAME.named_functions()["sequence"](X, scale, again)
+    else:
+        W_V = torch.ones(2, 2, dtype=torch.float64)
+        found = scalings.POOLING.named_functions()["sequence"](X, W_V, scale, again)
+        rows = scalings._weights_and_values(rows, X, W_V)
+    torch.testing.assert_close(found, rows, rtol=1e-12, atol=1e-12)
+    assert not torch.allclose(rows * 1.001, found, rtol=1e-6)
