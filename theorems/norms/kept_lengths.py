@@ -38,7 +38,9 @@ OF_THIS_FORM = (
     " W G - A maps into the kernel of X, as does its product with A or W G from the right; so X exp(A) = X exp(W G)"
 )
 #: What is left out where X^T X has no inverse.
-EQUAL_PRODUCTS = "if columns of X are dependent, A may differ from W X^T X by what maps into the kernel of X; X exp(A) is the same for both"
+EQUAL_PRODUCTS = (
+    "if columns of X are dependent, A may differ from W X^T X by what X maps to zero; X exp(A) is the same for both"
+)
 
 
 def _skew_defect(X: Any, A: Any) -> Any:
