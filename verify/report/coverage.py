@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from verify.evidence.data_files import data_file
-from verify.vocabulary.claims import Claim, Paper
+from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
+from verify.vocabulary.sections import Paper
 
 #: Why a sentence is no claim, and how that is said.
 REASONS = {

@@ -12,7 +12,8 @@ from verify.report.attempts import kept
 from verify.report.model import Report, nonzero
 from verify.report.sides import sides_of
 from verify.report.wording import how_sure
-from verify.vocabulary.claims import Claim, Paper
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.sections import Paper
 
 #: Version of the JSON report.  2: papers, shortfalls, left_out; per claim weight and used_by.  3: totals of printed and own
 #: claims apart; provenance; per claim name, consequence, sides, violations, how_sure.
