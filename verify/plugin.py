@@ -180,17 +180,6 @@ def _module_name(path: Path, packages: Iterable[str]) -> str | None:
     return None
 
 
-def _require_package(package: str) -> None:
-    """Raise a usage error for a package that is not there: its claims would be missed by nobody."""
-    try:
-        found = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        found = None
-    if found is None:
-        problem = InputError("verify_packages", "names of packages that can be imported", repr(package))
-        raise pytest.UsageError(str(problem))
-
-
 class ClaimFile(pytest.File):
     """A module that declares claims."""
 
@@ -267,8 +256,6 @@ class CheckItem(pytest.Function):
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    for package in session.config.getini("verify_packages"):
-        _require_package(package)
     planned = session.config.stash[_PLANNED]
     planned.update((item.claim.id, item.check_name) for item in session.items if isinstance(item, CheckItem))
     if planned and not (session.config.option.again or session.config.option.collectonly):
