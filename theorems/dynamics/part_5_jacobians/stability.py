@@ -12,18 +12,8 @@ import numpy as np
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.settings import Generator, Row
 from verify.matrix import (
-    absolute,
-    expm,
-    eye,
-    inverse,
-    row_norms,
-    row_sums,
-    smallest_singular_value,
-    spectral_norm,
-    sqrt,
-    step,
-    total,
-)
+    absolute, expm, eye, inverse, row_norms, row_sums, smallest_singular_value, spectral_norm, sqrt, step, total,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape, realises
 from verify.vocabulary.hypotheses import contraction, dissipative

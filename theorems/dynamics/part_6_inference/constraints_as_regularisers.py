@@ -11,14 +11,8 @@ from typing import Any
 from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta,
-    Heads,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    attention_head,
-    multi_head_attention,
-)
+    Beta, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention,
+)  # fmt: skip
 from theorems.dynamics.part_4_energy.multi_head import (
     ORTHONORMAL_BLOCKS, WHOLE_BLOCKS, SharedBasis, multi_head_energy, pairs_of_blocks, products, symmetric_parts,
 )  # fmt: skip

@@ -19,13 +19,8 @@ from theorems.osa.definitions import (
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_basis
 from theorems.osa.part_2_3_bases.bases import qr_basis
 from theorems.osa.settings import (
-    INDEPENDENT_COLUMNS,
-    ORTHONORMAL,
-    POSITIVE_EPSILON,
-    TALL_AND_WIDE,
-    gram_defect,
-    outside,
-)
+    INDEPENDENT_COLUMNS, ORTHONORMAL, POSITIVE_EPSILON, TALL_AND_WIDE, gram_defect, outside,
+)  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, Basis, Column, Coordinates, Epsilon, Frame, HeadSize, Key, Length, NonzeroAlpha, OutsideSpan, Query, Square,
     Steps, TokenFrame, Tokens, Width,

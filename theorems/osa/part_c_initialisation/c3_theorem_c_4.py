@@ -14,12 +14,8 @@ from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
     second_jacobian_term, squared, unit_of_bounds,
 )  # fmt: skip
 from theorems.osa.settings import (
-    CONTAINS_QUERIES_AND_KEYS,
-    LEAST_BOUND,
-    ORTHONORMAL,
-    POSITIVE_ALPHA,
-    tokens_with_wide_basis,
-)
+    CONTAINS_QUERIES_AND_KEYS, LEAST_BOUND, ORTHONORMAL, POSITIVE_ALPHA, tokens_with_wide_basis,
+)  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, Basis, Decay, Epsilon, Frame, HeadSize, Key, Output, PositiveAlpha, Query, Share, Steps, Tokens, Value,
 )  # fmt: skip

@@ -17,14 +17,8 @@ from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
 )  # fmt: skip
 from theorems.osa.part_c_initialisation.c3_theorem_c_4 import ASSUMED_BY_C4, LEAST_CONSTANT, interval_half_width
 from theorems.osa.settings import (
-    LEAST_BOUND,
-    NARROW_HEADS,
-    ORTHONORMAL_OUTPUTS,
-    ORTHONORMAL_VALUES,
-    POSITIVE_ALPHA,
-    gram_defect,
-    two_heads,
-)
+    LEAST_BOUND, NARROW_HEADS, ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, POSITIVE_ALPHA, gram_defect, two_heads,
+)  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, AttentionMatrix, Epsilon, Frame, HeadSize, Key, Output, PositiveAlpha, Query, Rectangle, Share, Steps,
     TokenFrame, Tokens, UnitInterval, Value,

@@ -31,17 +31,8 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import LawTest, at_least_probability
 from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Definition,
-    FollowsLaw,
-    HasStructure,
-    Real,
-    Shape,
-    checked,
-    realises,
-)
+    Assumption, AtMost, Claim, Definition, FollowsLaw, HasStructure, Real, Shape, checked, realises,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     import torch
