@@ -111,10 +111,7 @@ DISCRETE = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-discrete", label=
         contraction. For nonlinear $f$ a simple eigenvalue 1 is enough (dynamics.sec-5.2-cubic-map). """ + GENERALLY)  # fmt: skip
 
 
-@DISCRETE.formula
-def increment_of_bounded_orbit(x: Row) -> Any:
-    """0: an orbit of constant increment that stays bounded rests, shape (1, D)."""
-    return x * 0
+DISCRETE.formula(velocity_of_bounded_orbit)
 
 
 @DISCRETE.oracle
@@ -287,10 +284,7 @@ POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
 POWER_BOUNDED.inputs(contraction_in_a_basis)
 
 
-@POWER_BOUNDED.formula
-def bound_on_iterates(x: Row, V: Generator) -> Any:
-    """|V| |V^-1| |x|, shape (1, 1)."""
-    return _orbit_bound(x, V)
+POWER_BOUNDED.formula(bound_on_orbit)
 
 
 @POWER_BOUNDED.oracle

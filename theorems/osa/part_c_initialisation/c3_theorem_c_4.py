@@ -341,10 +341,7 @@ REMARK_C5_EVERY_M = Claim(INITIALISED, "osa.rem-c.5-every-m", label="Remark C.5,
 REMARK_C5_EVERY_M.inputs(initialised_without_basis)
 
 
-@REMARK_C5_EVERY_M.formula
-def first_term_bound_whatever_the_rank(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
-    """2 ||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
-    return unit_of_bounds(X, W_V, absolute(alpha)) * 2
+REMARK_C5_EVERY_M.formula(first_term_bound_for_qr)
 
 
 REMARK_C5_EVERY_M.oracle(norm_of_first_term_for_qr)
