@@ -25,7 +25,7 @@ A new arithmetic is a class of `Number`; nothing else in the engine enumerates t
 
 from verify.arithmetics.balls import DEFAULT_BITS, largest_radius, midpoint, midpoints, precision, radius
 from verify.arithmetics.constants import Constant, Surd, rational
-from verify.arithmetics.conversions import exact_scalar, simplified, to_balls, to_rationals, to_symbols, to_tensor
+from verify.arithmetics.conversions import exact_scalar, to_balls, to_rationals, to_tensor
 from verify.arithmetics.entrywise import (
     absolute,
     cos,
@@ -90,13 +90,11 @@ __all__ = [
     "scalar_kind",
     "series_coefficients",
     "sign_of",
-    "simplified",
     "sin",
     "sqrt",
     "step",
     "to_balls",
     "to_rationals",
-    "to_symbols",
     "to_tensor",
     "total",
     "vanishes",

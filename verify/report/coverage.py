@@ -101,10 +101,6 @@ class Coverage:
         """Whether every checkable sentence is covered whole."""
         return self.counts[COVERED] == self.checkable
 
-    def with_claim(self, claim_id: str) -> list[CoverageRow]:
-        """The sentences that a claim covers."""
-        return [row for row in self.rows if claim_id in row.claims]
-
 
 @functools.cache
 def read(path: Path) -> Coverage:
