@@ -30,6 +30,8 @@ symmetric_eigenvalues = np.linalg.eigvalsh
 inverse = np.linalg.inv
 determinant = np.linalg.det
 added = sum
+parts = np.split
+frobenius_norm = np.linalg.norm
 
 
 def rational(a, b=1):
@@ -245,11 +247,6 @@ def parts_of_width(M, width, axis):
     return np.split(M, M.shape[axis] // width, axis)
 
 
-def parts(M, count, axis):
-    """So many parts of equal width along an axis."""
-    return np.split(M, count, axis)
-
-
 def mapped(function, *families):
     """A function of the matrices of some lists."""
     return [function(*matrices) for matrices in zip(*families)]  # noqa: B905
@@ -306,11 +303,6 @@ def expectation(f, **normals):
         return np.array([[entry.mean() for entry in row] for row in value])
 
     return mean
-
-
-def frobenius_norm(A):
-    """The root of the sum of squares."""
-    return np.sqrt((A * A).sum())
 
 
 def singular_values(A):

@@ -111,7 +111,10 @@ DISCRETE = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.2-stability-discrete", label=
         contraction. For nonlinear $f$ a simple eigenvalue 1 is enough (dynamics.sec-5.2-cubic-map). """ + GENERALLY)  # fmt: skip
 
 
-DISCRETE.formula(velocity_of_bounded_orbit)
+@DISCRETE.formula
+def increment_of_bounded_orbit(x: Row) -> Any:
+    """0: an orbit of constant increment that stays bounded rests, shape (1, D)."""
+    return x * 0
 
 
 @DISCRETE.oracle

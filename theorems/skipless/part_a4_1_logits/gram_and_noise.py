@@ -190,7 +190,10 @@ EQ_17_CORRECTED = Claim(LOGITS_OF_NOISE, "skipless.eq-17-corrected", label="Eq. 
     corrects="skipless.eq-17", proof=("skipless.eq-17-moments",))  # fmt: skip
 
 
-EQ_17_CORRECTED.formula(off_diagonal_gram_moments)
+@EQ_17_CORRECTED.formula
+def logit_mean_and_variance(d: Dimension) -> tuple[int, int]:
+    """Mean and variance of an off-diagonal entry of X Z X^T (Eq. (17), corrected)."""
+    return 0, d
 
 
 EQ_17_CORRECTED.part("laws")(moments_of_samples)
