@@ -131,6 +131,24 @@ def is_real(value: Any) -> bool:
     return is_tensor(value) and bool(value.is_floating_point())
 
 
+def own_copy(value: Any) -> Any:
+    """A copy of matrices, also of those in lists and dictionaries, which can be changed in place; other values as they are.
+
+    >>> given = np.array([[1, 2]])
+    >>> copies = own_copy([given])
+    >>> copies[0] *= 2
+    >>> given, copies
+    (array([[1, 2]]), [array([[2, 4]])])
+    """
+    if is_tensor(value):
+        return value.clone()
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, dict):
+        return {name: own_copy(item) for name, item in value.items()}
+    return type(value)(map(own_copy, value)) if type(value) in (list, tuple) else value
+
+
 def alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
     """Whether values of these shapes can be equal: of one shape, or both a single number."""
     return tuple(one) == tuple(other) or all(size == 1 for size in (*one, *other))

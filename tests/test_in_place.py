@@ -1,0 +1,78 @@
+"""Functions that work in place: what one of them does to its inputs is nothing that the other side is called with."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+
+from tests.claims_that_fail import toy, with_standard_mutants
+from verify.checks import checks_of
+from verify.checks.record import UPHELD, VIOLATED
+from verify.checks.settings import EFFORTS, Settings
+from verify.evidence.runner import run_check
+from verify.matrix import absolute
+from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Shape
+
+pytestmark = pytest.mark.kept
+
+A_mn = Annotated[Any, Shape("m", "n")]
+SETTINGS = Settings(EFFORTS["quick"])
+
+
+def outcomes(claim: Claim, arithmetics: tuple[str, ...] = ("ball", "exact")) -> set[str]:
+    """What the checks in these arithmetics come to; in floats a search makes small what it finds, which takes long."""
+    with_standard_mutants(claim)
+    checks = [check for check in checks_of(claim, SETTINGS) if check.arithmetic in arithmetics]
+    return {run_check(claim, check, SETTINGS).outcome for check in checks}
+
+
+def doubled_in_place(A: A_mn) -> Any:
+    A *= 2
+    return A * 1
+
+
+def with_a_seven(A: A_mn) -> Any:
+    A[0, 0] = 7
+    return A * 1
+
+
+def nothing_left(A: A_mn) -> Any:
+    A -= A
+    return A * 1
+
+
+@pytest.mark.parametrize("formula", [doubled_in_place, with_a_seven, nothing_left])
+def test_a_side_that_changes_its_input_is_not_equal_to_what_it_leaves(formula: Any) -> None:
+    claim = toy(formula.__name__, Equal(), exact=True)
+    claim.formula(formula)
+    claim.oracle(lambda A: A * 1)
+    assert UPHELD not in outcomes(claim)
+
+
+def test_nor_is_it_in_floats() -> None:
+    claim = toy("in-floats", Equal())
+    claim.formula(doubled_in_place)
+    claim.oracle(lambda A: A * 1)
+    assert outcomes(claim, ("float64",)) == {VIOLATED}
+
+
+def test_nor_is_it_a_bound_of_it() -> None:
+    claim = toy("nothing-is-a-bound", AtMost())
+    claim.formula(nothing_left)
+    claim.oracle(lambda A: absolute(A) * 1)
+    assert UPHELD not in outcomes(claim)
+
+
+def test_nor_does_it_have_the_structure_of_it() -> None:
+    claim = toy("as-it-was", HasStructure())
+    claim.formula(doubled_in_place)
+    claim.part("structure", lambda value, A: value - A)
+    assert UPHELD not in outcomes(claim)
+
+
+def test_a_side_that_works_in_place_is_compared_as_it_is() -> None:
+    claim = toy("twice", Equal(), exact=True)
+    claim.formula(doubled_in_place)
+    claim.oracle(lambda A: A + A)
+    assert outcomes(claim, ("float64", "ball", "exact")) == {UPHELD}
