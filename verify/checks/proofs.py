@@ -32,6 +32,7 @@ from verify.checks.operands import (
     sides_of,
     size_symbol,
     sizes_beyond,
+    sizes_that_solve,
     symbolic_operands,
 )
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of, sizes_text
@@ -140,9 +141,10 @@ def exception_to(condition: Condition, claim: Claim) -> str | None:
     known = {size_symbol(name): name for name in claim.sizes}
     if not symbols <= known.keys():
         return f"the proof rests on {condition}, in sizes of which the claim says nothing"
-    numbers = [abs(int(number)) for number in condition.expression.atoms(sympy.Integer) if number]
+    numbers = [abs(int(number)) + k for number in condition.expression.atoms(sympy.Integer) if number for k in (0, 1)]
     seen: set[tuple[int, ...]] = set()
-    for sizes in itertools.chain(admitted_sizes(claim), sizes_beyond(claim, numbers)):
+    solved = sizes_that_solve(claim, condition.expression) if condition.least is None and not condition.whole else ()
+    for sizes in itertools.chain(admitted_sizes(claim), sizes_beyond(claim, numbers), solved):
         values = {symbol: sizes[known[symbol]] for symbol in symbols}
         if (key := tuple(values.values())) not in seen and condition.holds(values) is False:
             return f"the proof rests on {condition}, which the claim does not grant at {sizes_text(sizes)}"
