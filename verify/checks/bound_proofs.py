@@ -25,6 +25,7 @@ from verify.arithmetics.norms.facts import facts_of, rests_on_claims
 from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import derivation
+from verify.checks.asked_kinds import kind_asked
 from verify.checks.certified import kept_of
 from verify.checks.certified_bounds import certified_bound
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
@@ -60,6 +61,8 @@ def prove_bound_claim(claim: Claim, with_mutants: bool = True) -> BoundProof:
     """
     if not claim.relation.one_sided:
         raise InputError("claim", "one of kind at most", f"{claim.id}, {claim.relation.kind}")
+    if asked := kind_asked(claim):
+        return BoundProof(False, asked)
     mutants = {mutant.name: mutant.function for mutant in claim.mutants if with_mutants}
     proof = _derivation_of(claim, {}, mutants)
     for condition in list(proof.conditions) if proof.proved else []:

@@ -23,6 +23,7 @@ from verify.arithmetics.symbols.indexed import Indexed
 from verify.arithmetics.symbols.latex import normal_form_latex
 from verify.arithmetics.symbols.sums import extra_rules
 from verify.arithmetics.tracing import value_of
+from verify.checks.asked_kinds import kind_asked
 from verify.checks.certified import certified, kept_of
 from verify.checks.operands import (
     admitted_sizes,
@@ -69,6 +70,8 @@ def prove_claim(claim: Claim, enough: int | None = None) -> Proof:
     """
     if not claim.relation.entrywise:
         raise InputError("claim", f"one of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
+    if asked := kind_asked(claim):
+        return Proof(False, asked)
     proof = _attempt(claim, {}, enough)
     if not proof.proved and (given := size_relations(claim)):  # sizes that the statement gives by others
         other = _attempt(claim, given, enough)

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import numpy as np
-
 from theorems.convergence.definitions import (
     WEIGHTS, KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer, pooling_weight,
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
-from verify.arithmetics import is_tensor
 from verify.matrix import (
     concatenate,
     each,
@@ -26,6 +23,7 @@ from verify.matrix import (
     smallest_singular_value,
     spectral_norm,
     sqrt,
+    vector,
 )
 from verify.vocabulary import Assumption, Convention, Definition, Real, Shape
 
@@ -58,12 +56,7 @@ TINY = rational(1, 2**100)
 
 def stacked(scalars: list[Any]) -> Any:
     """Scalars, and lists of them, as a vector."""
-    scalars = [x for scalar in scalars for x in (scalar if isinstance(scalar, list) else [scalar])]
-    if is_tensor(scalars[0]):
-        import torch
-
-        return torch.stack(scalars)
-    return np.array(scalars, dtype=object)
+    return vector(*(x for scalar in scalars for x in (scalar if isinstance(scalar, list) else [scalar])))
 
 
 def sample_bound(X: Samples) -> Any:
