@@ -16,7 +16,7 @@ import math
 import sys
 import typing
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -168,9 +168,18 @@ def _is_formal(value: Any) -> bool:
 _trusted: contextvars.ContextVar[bool] = contextvars.ContextVar("trusted", default=False)
 
 
-def trusted_arguments() -> contextlib.AbstractContextManager[bool]:
-    """Let tensors pass unchecked inside the block, where drawn inputs flow through definitions."""
-    return assigned(_trusted, True)
+@contextlib.contextmanager
+def trusted_arguments() -> Iterator[None]:
+    """Let tensors pass unchecked inside the block, where drawn inputs flow through definitions.
+
+    Raises `RegistryError` where the block leaves balls with another precision: with few bits all numbers agree.
+    """
+    bits = flint.ctx.prec
+    with assigned(_trusted, True):
+        yield
+    if flint.ctx.prec != bits:
+        flint.ctx.prec, changed = bits, flint.ctx.prec
+        raise RegistryError(f"a function of the claim leaves balls with {changed} bits, where there were {bits}")
 
 
 #: What `checked` returned.

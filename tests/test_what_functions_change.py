@@ -1,17 +1,19 @@
-"""Functions that work in place: what one of them does to its inputs is nothing that the other side is called with."""
+"""Functions that change what others compute with: inputs in place, or the precision of balls."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
+import flint
 import pytest
 
 from tests.claims_that_fail import toy, with_standard_mutants
+from verify.arithmetics import DEFAULT_BITS, precision
 from verify.checks import checks_of
-from verify.checks.record import UPHELD, VIOLATED
+from verify.checks.record import ERROR, UPHELD, VIOLATED
 from verify.checks.settings import EFFORTS, Settings
 from verify.evidence.runner import run_check
-from verify.matrix import absolute
+from verify.matrix import absolute, rational
 from verify.vocabulary import AtMost, Claim, Equal, HasStructure, Shape
 
 pytestmark = pytest.mark.kept
@@ -69,6 +71,34 @@ def test_nor_does_it_have_the_structure_of_it() -> None:
     claim.formula(doubled_in_place)
     claim.part("structure", lambda value, A: value - A)
     assert UPHELD not in outcomes(claim)
+
+
+def nearly_itself_in_few_bits(A: A_mn) -> Any:
+    flint.ctx.prec = 12
+    return A * rational(10001, 10000)
+
+
+def nearly_itself(A: A_mn) -> Any:
+    return A * rational(10001, 10000)
+
+
+@pytest.mark.parametrize("arithmetic", ["float64", "ball"])
+def test_a_side_that_leaves_few_bits_is_an_error(arithmetic: str) -> None:
+    claim = toy("few-bits", Equal())
+    claim.formula(nearly_itself_in_few_bits)
+    claim.oracle(lambda A: A * 1)
+    with precision(DEFAULT_BITS):
+        assert outcomes(claim, (arithmetic,)) == {ERROR}
+        assert flint.ctx.prec == DEFAULT_BITS
+
+
+def test_what_a_module_sets_as_it_is_imported_is_not_what_checks_compute_with() -> None:
+    claim = toy("few-bits-before", Equal())
+    claim.formula(nearly_itself)
+    claim.oracle(lambda A: A * 1)
+    with precision(12):
+        assert outcomes(claim, ("ball",)) == {VIOLATED}
+        assert flint.ctx.prec == 12
 
 
 def test_a_side_that_works_in_place_is_compared_as_it_is() -> None:
