@@ -1,4 +1,4 @@
-"""Functions that change what others compute with: inputs in place, or the precision of balls."""
+"""Functions that change what others compute with: inputs in place, the precision of balls, or a value that is left somewhere."""
 
 from __future__ import annotations
 
@@ -71,6 +71,28 @@ def test_nor_does_it_have_the_structure_of_it() -> None:
     claim.formula(doubled_in_place)
     claim.part("structure", lambda value, A: value - A)
     assert UPHELD not in outcomes(claim)
+
+
+LEFT: dict[str, Any] = {}
+
+
+def keeps(A: A_mn) -> Any:
+    LEFT["value"] = absolute(A) * 5
+    return LEFT["value"]
+
+
+def finds(A: A_mn) -> Any:
+    return LEFT["value"] * 1
+
+
+@pytest.mark.parametrize("relation", [Equal(), AtMost()], ids=lambda relation: relation.kind)
+@pytest.mark.parametrize(("formula", "oracle", "arithmetic"), [(keeps, finds, "ball"), (finds, keeps, "float64")])
+def test_no_side_is_what_the_other_leaves_somewhere(formula: Any, oracle: Any, arithmetic: str, relation: Any) -> None:
+    LEFT.clear()
+    claim = toy(f"{formula.__name__}-{relation.kind}", relation)
+    claim.formula(formula)
+    claim.oracle(oracle)
+    assert UPHELD not in outcomes(claim, (arithmetic,))
 
 
 def nearly_itself_in_few_bits(A: A_mn) -> Any:
