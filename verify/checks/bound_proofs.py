@@ -24,7 +24,7 @@ from verify.arithmetics.norms.derivations import BoundProof, EntryBound, prove_b
 from verify.arithmetics.norms.facts import facts_of, rests_on_claims
 from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import derivation
+from verify.arithmetics.norms.world import World, derivation
 from verify.checks.asked_kinds import kind_asked
 from verify.checks.certified import kept_of
 from verify.checks.certified_bounds import certified_bound
@@ -367,8 +367,7 @@ def _far_problem(far: list[FarSpot]) -> str | None:
 
 def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, Any]:
     """What a record keeps of a derivation."""
-    known = proof.world
-    assert known is not None
+    known = proof.world or World()  # of which nothing is known where nothing was derived
     return {
         "entries": [_described(entry, proof) for entry in proof.entries],
         "rules": proof.rules,
@@ -390,8 +389,7 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
 
 def _facts(claim: Claim, proof: BoundProof) -> list[str]:
     """The claims that a derivation rests on: those of its rules, of closed forms, and by which hypotheses follow."""
-    known = proof.world
-    assert known is not None
+    known = proof.world or World()
     simplified = sorted(known.simplified | set(filter(rests_on_claims, known.used)))
     by = [item.by for item in claim.hypotheses if isinstance(item, Hypothesis) and item.by]
     return list(dict.fromkeys([*facts_of([*proof.rules, *simplified]), *sorted(known.closed), *by]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,7 @@ def _attempt(claim: Claim, given: Mapping[str, Any], enough: int | None) -> Proo
         lambda prepared: _given(claim, prepared),
         enough,
     )
-    failing = next((found for item in proof.conditions if (found := exception_to(item, claim)) is not None), None)
+    failing = first_exception(proof.conditions, claim)
     if proof.proved and failing is not None:
         proof.proved, proof.reason = False, failing
     return proof
@@ -133,6 +133,12 @@ def _zero_like(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_zero_like(item) for item in value]
     return value * 0
+
+
+def first_exception(conditions: Iterable[Condition], claim: Claim) -> str | None:
+    """Why some condition of a proof is not met, by the first that is not."""
+    ordered = sorted(conditions, key=str)
+    return next((found for item in ordered if (found := exception_to(item, claim)) is not None), None)
 
 
 def exception_to(condition: Condition, claim: Claim) -> str | None:
