@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,12 +125,12 @@ def _rate(claim: Claim) -> tuple[Any, str | None]:
     return found, first_exception(conditions, claim)
 
 
-def _error(claim: Claim, limit: Callable[..., Any], inputs: dict[str, Any], scale: Any, generator: Any) -> Any:
+def _error(claim: Claim, limit: Callable[..., Any], inputs: Mapping[str, Any], scale: Any, generator: Any) -> Any:
     sequence = claim.evaluate(claim.the_part("sequence"), {**inputs, "scale": scale, "generator": generator})
     return sequence - claim.evaluate(limit, inputs)
 
 
-def _square(claim: Claim, limit: Callable[..., Any], inputs: dict[str, Any], scale: Any, generator: Any) -> Any:
+def _square(claim: Claim, limit: Callable[..., Any], inputs: Mapping[str, Any], scale: Any, generator: Any) -> Any:
     """The part "square"; the squared error itself of a claim without it."""
     if _has(claim, "square"):
         return claim.evaluate(claim.the_part("square"), {**inputs, "scale": scale, "generator": generator})
@@ -138,13 +138,13 @@ def _square(claim: Claim, limit: Callable[..., Any], inputs: dict[str, Any], sca
     return total(error * error)
 
 
-def _stated(claim: Claim, inputs: dict[str, Any], rate: Any) -> Any:
+def _stated(claim: Claim, inputs: Mapping[str, Any], rate: Any) -> Any:
     """factor * rate, shape (1, 1)."""
     factor = claim.evaluate(claim.the_part("factor"), inputs) if _has(claim, "factor") else 1
     return ones(1, 1) * rate * factor
 
 
-def _mean(claim: Claim, limit: Callable[..., Any], inputs: dict[str, Any], scale: Any, make: Any) -> Any:
+def _mean(claim: Claim, limit: Callable[..., Any], inputs: Mapping[str, Any], scale: Any, make: Any) -> Any:
     """The mean of the square over what is drawn, shape (1, 1)."""
 
     def square(generator: Any, **given: Any) -> Any:
@@ -229,7 +229,7 @@ def _expressions(array: Any) -> Any:
     return np.array([[sympy.Rational(int(x.p), int(x.q)) for x in row] for row in array], dtype=object)
 
 
-def _mean_in_numbers(claim: Claim, inputs: dict[str, Any]) -> Any:
+def _mean_in_numbers(claim: Claim, inputs: Mapping[str, Any]) -> Any:
     """The mean of the square at given inputs and a small scale, by the moments of each entry that is drawn."""
     symbols: list[Any] = []
 
