@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import flint
+import mpmath
 import pytest
+import torch
 
 from tests.claims_that_fail import toy
 from verify.arithmetics.symbols import named
@@ -81,6 +85,64 @@ def half_of_an_even_size(A: Square) -> Any:
 
 def by_a_table(A: Square) -> Any:
     return {60: 2}.get(A.shape[0], 1) * A
+
+
+def twice_where(decision: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def doubled_somewhere(A: Wide) -> Any:
+        return 2 * A if decision(*A.shape) else A
+
+    return doubled_somewhere
+
+
+#: Equations of sizes that have solutions, few of them among the sizes that anybody would try.
+SOLVABLE = {
+    "3m + 5n = 1001": lambda m, n: 3 * m + 5 * n == 1001,
+    "37m - 5n = 1": lambda m, n: 37 * m - 5 * n == 1,
+    "700m - 11n = 3": lambda m, n: 700 * m - 11 * n == 3,
+    "n / 7 = 143": lambda m, n: n / 7 == 143,
+    "n / 2 = 511": lambda m, n: n * 0.5 == 511,
+    "m = n + 517": lambda m, n: m - n == 517,
+}
+#: Numbers of other kinds, which are equal to a size that has a value; and the letters of it.
+OF_OTHER_KINDS = {
+    "tensor": lambda m, n: n == torch.tensor(30),
+    "tensor on the left": lambda m, n: torch.tensor(30) == n,
+    "Decimal": lambda m, n: n == decimal.Decimal(30),
+    "complex": lambda m, n: n != 30 + 0j,
+    "fmpz": lambda m, n: n == flint.fmpz(30),
+    "arb": lambda m, n: n == flint.arb(30),
+    "mpf": lambda m, n: n == mpmath.mpf(30),
+    "True": lambda m, n: m == True,  # noqa: E712
+    "text": lambda m, n: str(n) == "30",
+    "formatted text": lambda m, n: f"{n}" == "30",
+}
+
+
+@pytest.mark.parametrize("decision", SOLVABLE.values(), ids=SOLVABLE)
+def test_an_equation_of_sizes_with_a_solution_is_no_condition_that_is_granted(decision: Any) -> None:
+    claim = claim_of(twice_where(decision), lambda A: A, sizes={"m": (2, 3), "n": (2, 4)})
+    assert "which the claim does not grant" in (prove_claim(claim).reason or "")
+
+
+@pytest.mark.parametrize("decision", OF_OTHER_KINDS.values(), ids=OF_OTHER_KINDS)
+def test_a_size_is_compared_with_no_number_of_another_kind(decision: Any) -> None:
+    claim = claim_of(twice_where(decision), lambda A: A, sizes={"m": (1, 3), "n": (2, 4)})
+    assert "ArithmeticUnsupported" in (prove_claim(claim).reason or "")
+
+
+@pytest.mark.parametrize(
+    ("decision", "sizes"),
+    [
+        (lambda m, n: 2 * m == 2 * n + 1, {"m": (2, 3), "n": (2, 4)}),
+        (lambda m, n: m + n == 3, {"m": (2, 3), "n": (2, 4)}),
+        (lambda m, n: m - n == 517, {"m": (2, 2), "n": (2, 4)}),
+        (lambda m, n: m is None or n == None, {"m": (1, 3), "n": (2, 4)}),  # noqa: E711
+    ],
+)
+def test_an_equation_without_a_solution_is_granted(decision: Any, sizes: Any) -> None:
+    claim = claim_of(twice_where(decision), lambda A: A, sizes=sizes)
+    claim.mutant("doubled", lambda A: 2 * A)
+    assert prove_claim(claim).proved
 
 
 @pytest.mark.parametrize(

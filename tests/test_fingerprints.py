@@ -210,6 +210,69 @@ def test_a_claim_is_what_its_functions_reach(folio: Path, path: str, old: str, n
     assert {claim_id for claim_id in claims if fingerprint(claims[claim_id]) != before[claim_id]} == changed
 
 
+BESIDE = """
+from typing import Annotated, Any
+from verify.vocabulary import Claim, Equal, Paper, Real
+import layers
+from layers import first
+from more_layers import *
+
+PAPER = Paper("beside", "A paper", "nobody", "row-major")
+ONE = Claim(PAPER, "beside.one", label="a", name="one", statement="x", relation=Equal())
+TWO = Claim(PAPER, "beside.two", label="a", name="two", statement="x", relation=Equal())
+THREE = Claim(PAPER, "beside.three", label="a", name="three", statement="x", relation=Equal())
+
+
+@ONE.formula
+def one(x: Annotated[Any, Real()]):
+    return first(x)
+
+
+@TWO.formula
+def two(x: Annotated[Any, Real()]):
+    return layers.second(x)
+
+
+@THREE.formula
+def three(x: Annotated[Any, Real()]):
+    return third(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "changed"),
+    [
+        ("layers.py", "return x", "return x + 1", {"beside.one", "beside.two"}),
+        ("layers.py", "return -x", "return x", {"beside.two"}),
+        ("more_layers.py", "return 2 * x", "return 3 * x", {"beside.three"}),
+        ("more_layers.py", "UNUSED = 1", "UNUSED = 2", set()),
+    ],
+)
+@pytest.mark.parametrize("folder", [".", "site-packages"])
+def test_what_claims_are_about_counts_though_it_knows_nothing_of_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, file: str, old: str, new: str, changed: set[str]
+) -> None:
+    """Own layers beside a file of claims; of what is installed all of a module counts."""
+    library = tmp_path / folder
+    library.mkdir(exist_ok=True)
+    (library / "layers.py").write_text("def first(x):\n    return x\n\n\ndef second(x):\n    return -x\n")
+    (library / "more_layers.py").write_text("UNUSED = 1\n\n\ndef third(x):\n    return 2 * x\n")
+    (tmp_path / "beside.py").write_text(BESIDE)
+    for path in (tmp_path, library):
+        monkeypatch.syspath_prepend(path)
+    try:
+        claims = load("beside")
+        before = {claim_id: fingerprint(claim) for claim_id, claim in claims.items()}
+        (library / file).write_text((library / file).read_text().replace(old, new, 1))
+        fingerprints.forget()
+        found = {claim_id for claim_id in claims if fingerprint(claims[claim_id]) != before[claim_id]}
+        assert found == changed if folder == "." else found >= changed
+    finally:
+        for name in ("beside", "layers", "more_layers"):
+            sys.modules.pop(name, None)
+        fingerprints.forget()
+
+
 def test_a_change_is_seen_across_papers() -> None:
     """Every module of the collection that a claim imports from belongs to it: here a definition of another package."""
     claims = load("theorems")

@@ -199,3 +199,44 @@ def test_the_sequences_are_the_attention_rows_of_the_paper(shared: bool) -> None
         rows = scalings._weights_and_values(rows, X, W_V)
     torch.testing.assert_close(found, rows, rtol=1e-12, atol=1e-12)
     assert not torch.allclose(rows * 1.001, found, rtol=1e-6)
+
+
+def jumping(where: Callable[..., bool]) -> Callable[..., Any]:
+    """The sequence of the claim, but for some scales or sizes."""
+
+    def sequence(X: Any, scale: Any, generator: Any) -> Any:
+        G = gram(X, scale, generator)
+        return softmax(G * 2) if where(X, scale) else softmax(G)
+
+    return sequence
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        lambda X, scale: scale == 300,
+        lambda X, scale: scale % 7 == 0,
+        lambda X, scale: X.shape[0] == 37,
+        lambda X, scale: 7 * X.shape[0] == scale,
+    ],
+)
+def test_a_sequence_that_is_another_at_some_scales_or_sizes_is_not_proved(where: Callable[..., bool]) -> None:
+    assert prove_limit_claim(claim_of(sequence=jumping(where))).problem
+
+
+def test_nor_is_one_whose_other_parts_decide() -> None:
+    assert prove_limit_claim(
+        claim_of(square=lambda X, scale, generator: square(X, scale, generator) * (0 if scale % 7 == 0 else 1))
+    ).problem
+    assert prove_limit_claim(claim_of(factor=lambda X: factor(X) * (5 if X.shape[0] == 37 else 1))).problem
+    claim = claim_of()
+    claim.part("rate", lambda scale: Fraction(1) / scale if scale % 7 else Fraction(1))
+    assert "the rate: the proof rests on scale/7" in (prove_limit_claim(claim).problem or "")
+
+
+def test_a_sequence_that_asks_what_it_is_handed_is_not_proved() -> None:
+    found = prove_limit_claim(claim_of(sequence=jumping(lambda X, scale: isinstance(scale, int))))
+    assert "asks what kind of operands" in (found.problem or "")
+    assert (
+        proved_limit(claim_of(sequence=jumping(lambda X, scale: isinstance(scale, int))), SETTINGS).outcome == VIOLATED
+    )

@@ -155,7 +155,11 @@ def test_a_wrong_variant_is_outgrown_where_the_claim_says_something() -> None:
     assert record.outcome == VIOLATED and record.message == "the count does not outgrow the wrong variant 'half'"
 
 
-def test_the_largest_and_the_smallest_of_sizes() -> None:
+def test_the_largest_and_the_smallest_of_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        order_proofs, "kind_asked", lambda claim: None
+    )  # a smallest number is the engine's own elsewhere
+
     def cost(m: Any, n: Any) -> Any:
         return 2 * largest(m * m, m * n) + (min(m, n) if isinstance(m, int) else sympy.Min(m, n)) ** 2 * n
 
@@ -195,6 +199,10 @@ def test_what_is_at_most_nothing_simple_is_refused(name: str) -> None:
 
 
 def test_an_expression_that_is_not_the_count_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        order_proofs, "kind_asked", lambda claim: None
+    )  # which refuses what is caught here otherwise too
+
     def cost(m: Any, n: Any) -> Any:
         return m * n if isinstance(m, int) else m + n
 
@@ -307,3 +315,33 @@ def test_what_tends_to_zero_and_what_does_not() -> None:
     assert all(tends_to_zero(expression, T) for expression in zero)
     assert not any(tends_to_zero(expression, T) for expression in other)
     assert outgrows(T**2, T * sympy.log(T), T) and not outgrows(T, 3 * T, T)
+
+
+@pytest.mark.parametrize(
+    ("order", "cost"),
+    [
+        (lambda m, n: m * m * n, lambda m, n: 7 * m * m * n * (1000 if m == 1000 else 1)),
+        (lambda m, n: m * m * n, lambda m, n: 7 * m * m * n if m % 97 else m**5 * n),
+        (lambda m, n: m * m * n, lambda m, n: 7 * m * m * n if m != n else m**5),
+        (lambda m, n: m * m * n if n != 1000 else 1, lambda m, n: 7 * m * m * n),
+    ],
+)
+def test_a_count_and_an_order_decide_on_no_size(order: Callable[..., Any], cost: Callable[..., Any]) -> None:
+    record = record_of(order, cost, lambda: 15)
+    assert record.outcome == VIOLATED and "which the claim does not grant" in record.message
+
+
+def test_a_decision_that_the_claim_grants_is_none() -> None:
+    sound = claim_of(
+        lambda m, n: m * m * n, lambda m, n: 7 * m * m * n if m != n else m**5, lambda: 15,
+        where=lambda sizes: sizes["m"] < sizes["n"], along=("n", "m n"), mutants={"one": lambda m, n: Fraction(1)},
+    )  # fmt: skip
+    assert proved_order(sound, SETTINGS).outcome == UPHELD
+
+
+def test_a_wrong_variant_that_decides_on_a_size_is_not_outgrown() -> None:
+    record = record_of(
+        lambda m, n: m * m * n, lambda m, n: 7 * m * m * n, lambda: 15,
+        {"none, or the order": lambda m, n: Fraction(1) if m == 2000 else m, "one": SMALLER["one"]},
+    )  # fmt: skip
+    assert record.outcome == VIOLATED and record.surviving == ["none, or the order"]

@@ -76,6 +76,12 @@ class SymbolicNumber:
     def __repr__(self) -> str:
         return str(self.expression)
 
+    def __str__(self) -> str:  # a decision on these letters would be one on the number
+        raise ArithmeticUnsupported(f"the text of {self.expression}")
+
+    def __format__(self, how: str) -> str:
+        return self.__str__()
+
     # -- arithmetic ----------------------------------------------------------------------------------------------------
 
     def _with(self, other: Any, operation: Callable[[Any, Any], Any], turned: bool = False) -> Any:
@@ -102,12 +108,14 @@ class SymbolicNumber:
     # -- decisions -----------------------------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> Any:
-        found = _expression(other)
-        return NotImplemented if found is None else not _are_different(self.expression, found)
+        if isinstance(other, np.ndarray):  # which compares entry by entry
+            return NotImplemented
+        return not self != other
 
     def __ne__(self, other: object) -> Any:
-        found = _expression(other)
-        return NotImplemented if found is None else _are_different(self.expression, found)
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        return other is None or _are_different(self.expression, _required(other))
 
     def __bool__(self) -> bool:
         return _are_different(self.expression, sympy.Integer(0))
@@ -141,7 +149,7 @@ def _expression(value: Any) -> sympy.Expr | None:
     """A number as a sympy expression, None for anything else."""
     if isinstance(value, SymbolicNumber):
         return value.expression
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, _NUMBERS):
         return sympy.sympify(value.item() if isinstance(value, np.generic) else value)

@@ -24,7 +24,8 @@ from verify.arithmetics.norms.derivations import BoundProof, EntryBound, prove_b
 from verify.arithmetics.norms.facts import facts_of, rests_on_claims
 from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import derivation
+from verify.arithmetics.norms.world import World, derivation
+from verify.checks.asked_kinds import kind_asked
 from verify.checks.certified import kept_of
 from verify.checks.certified_bounds import certified_bound
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
@@ -60,6 +61,8 @@ def prove_bound_claim(claim: Claim, with_mutants: bool = True) -> BoundProof:
     """
     if not claim.relation.one_sided:
         raise InputError("claim", "one of kind at most", f"{claim.id}, {claim.relation.kind}")
+    if asked := kind_asked(claim):
+        return BoundProof(False, asked)
     mutants = {mutant.name: mutant.function for mutant in claim.mutants if with_mutants}
     proof = _derivation_of(claim, {}, mutants)
     for condition in list(proof.conditions) if proof.proved else []:
@@ -364,8 +367,7 @@ def _far_problem(far: list[FarSpot]) -> str | None:
 
 def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, Any]:
     """What a record keeps of a derivation."""
-    known = proof.world
-    assert known is not None
+    known = proof.world or World()  # of which nothing is known where nothing was derived
     return {
         "entries": [_described(entry, proof) for entry in proof.entries],
         "rules": proof.rules,
@@ -387,8 +389,7 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
 
 def _facts(claim: Claim, proof: BoundProof) -> list[str]:
     """The claims that a derivation rests on: those of its rules, of closed forms, and by which hypotheses follow."""
-    known = proof.world
-    assert known is not None
+    known = proof.world or World()
     simplified = sorted(known.simplified | set(filter(rests_on_claims, known.used)))
     by = [item.by for item in claim.hypotheses if isinstance(item, Hypothesis) and item.by]
     return list(dict.fromkeys([*facts_of([*proof.rules, *simplified]), *sorted(known.closed), *by]))

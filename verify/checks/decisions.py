@@ -61,10 +61,9 @@ class Lifted:
 
     def compared(self, bound: Callable[..., Any]) -> Decision | None:
         """Whether the oracle is above `bound`; None where a side has no value."""
-        right = flat_objects(self.claim.evaluate(bound, self.inputs))
-        if self._left is None:
+        if self._left is None:  # first, as in floats it is last: it cannot read what the other side leaves somewhere
             self._left = flat_objects(self.claim.evaluate(self.claim.the_oracle, self.inputs))
-        return Decision.of(self._left, right)
+        return Decision.of(self._left, flat_objects(self.claim.evaluate(bound, self.inputs)))
 
 
 class Place:

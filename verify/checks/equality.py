@@ -125,12 +125,16 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         return Violated("the two sides differ for certain (ball), where floats overflow", described)
 
     def _both(self, claim: Claim, inputs: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, str | None]:
-        """Both sides at prepared inputs of one seed, in ball or exact arithmetic, and how their shapes differ."""
-        value, oracle = claim.evaluate(self.left(claim), inputs), self.right(claim)
+        """Both sides at prepared inputs of one seed, in ball or exact arithmetic, and how their shapes differ.
+
+        The oracle goes first, as in floats the formula does: neither can read what the other leaves somewhere.
+        """
+        oracle = self.right(claim)
+        other = claim.evaluate(oracle, inputs) if oracle is not None else None
+        value = claim.evaluate(self.left(claim), inputs)
         left = flat_objects(value)
         if oracle is None:
             return left, np.zeros(left.shape, dtype=object), None
-        other = claim.evaluate(oracle, inputs)
         return left, flat_objects(other), shapes_differ(value, other)
 
     def sides(self, claim: Claim) -> list[Callable[..., Any]]:

@@ -13,7 +13,7 @@ from verify.arithmetics import Constant, Kind, Surd, exact_scalar, to_balls, to_
 from verify.checks.settings import Settings, torch_dtype
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, NotFiniteError
-from verify.vocabulary.shapes import Size, alike
+from verify.vocabulary.shapes import Size, alike, own_copy
 
 #: What evaluating an expression outside its domain, or beyond the precision of balls, raises.
 UNDEFINED = (ArithmeticUnsupported, ZeroDivisionError, NotFiniteError)
@@ -151,7 +151,7 @@ def defect_of(claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
     names = list(dict.fromkeys(own + wanted))
 
     def defect(**inputs: Any) -> Any:
-        value = function(**{name: inputs[name] for name in own})
+        value = function(**own_copy({name: inputs[name] for name in own}))
         return structure(value, **{name: inputs[name] for name in wanted})
 
     defect.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

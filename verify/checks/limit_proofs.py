@@ -19,18 +19,22 @@ import sympy
 import torch
 
 from verify.arithmetics.asymptotics import Growth, leading, tends_to_zero
+from verify.arithmetics.conditions import recording_conditions
+from verify.arithmetics.guarded import guarded
 from verify.arithmetics.norms.bounded import input_matrix
 from verify.arithmetics.norms.derivations import BoundProof, prove_bound
 from verify.arithmetics.norms.world import derivation
 from verify.arithmetics.symbols.difference import Proof, prove
 from verify.arithmetics.symbols.hypothesis_rules import hypothesis_on
 from verify.arithmetics.symbols.indexed import named
-from verify.arithmetics.tracing import value_of
+from verify.arithmetics.tracing import Input, as_traced, traced_inputs
 from verify.checks import bound_proofs, proofs
+from verify.checks.asked_kinds import kind_asked
 from verify.checks.certified import certified, kept_of
 from verify.checks.certified_bounds import certified_bound
 from verify.checks.evaluation import as_rationals, one_of
 from verify.checks.operands import inputs_of, size_symbol
+from verify.checks.proofs import first_exception
 from verify.checks.record import UPHELD, VIOLATED, Record, blank, scored
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic
@@ -41,8 +45,9 @@ from verify.vocabulary.errors import ArithmeticUnsupported, RegistryError
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES
 from verify.vocabulary.relations import PowerRate, TendsTo
 
-#: The scale, as a size.
+#: The scale, as a size, and as functions see it: nothing is silently decided on.
 SCALE = size_symbol("scale")
+SEEN = guarded(SCALE)
 #: Inputs at which both parts of a proof are compared with numbers, seeds at each, and the scale for exact means.
 SPOTS, SEEDS, SMALL = 3, 4, 2
 #: By how much floats may put the squared error above its bound.
@@ -70,14 +75,20 @@ def prove_limit_claim(claim: Claim) -> LimitProof:
     assert isinstance(relation, TendsTo)
     if not isinstance(relation.rate, PowerRate) or relation.rate.deterministic:
         raise RegistryError(f"{claim.id}: a limit is proved in mean square, and its sequence is not random")
+    if asked := kind_asked(claim):
+        return LimitProof(Proof(False, asked), None, None, asked)
     identity = _identity(claim, claim.the_formula)
     bound = _bound(claim, claim.the_formula) if _has(claim, "square") else None
-    rate = _rate(claim)
+    rate, unmet = _rate(claim)
     found = LimitProof(identity, bound, rate)
-    if bound is not None and not bound.proved:
+    if unmet:
+        found.problem = f"the rate: {unmet}"
+    elif bound is not None and not bound.proved:
         found.problem = f"the squared error is not at most its bound: {bound.reason}"
     elif not identity.proved:
         found.problem = f"the mean of the bound is not factor * rate: {identity.reason}"
+    elif unmet := first_exception([*identity.conditions, *(bound.conditions if bound is not None else [])], claim):
+        found.problem = unmet
     else:
         found.problem = _slow(rate, relation.rate.exponent)
     for mutant in claim.mutants if found.problem is None else ():
@@ -106,17 +117,20 @@ def _slow(rate: Any, exponent: float) -> str | None:
     return None
 
 
-def _rate(claim: Claim) -> Any:
-    sizes = {name: size_symbol(name) for name in claim.sizes}
-    return sympy.sympify(claim.evaluate(claim.the_part("rate"), {**sizes, "scale": SCALE}))
+def _rate(claim: Claim) -> tuple[Any, str | None]:
+    """The rate, and what it takes for granted of the scale or of sizes that is not."""
+    sizes = {name: guarded(size_symbol(name)) for name in claim.sizes}
+    with recording_conditions() as conditions:
+        found = sympy.sympify(claim.evaluate(claim.the_part("rate"), {**sizes, "scale": SEEN}))
+    return found, first_exception(conditions, claim)
 
 
-def _error(claim: Claim, limit: Callable[..., Any], inputs: dict[str, Any], scale: Any, generator: Any) -> Any:
+def _error(claim: Claim, limit: Callable[..., Any], inputs: Mapping[str, Any], scale: Any, generator: Any) -> Any:
     sequence = claim.evaluate(claim.the_part("sequence"), {**inputs, "scale": scale, "generator": generator})
     return sequence - claim.evaluate(limit, inputs)
 
 
-def _square(claim: Claim, limit: Callable[..., Any], inputs: dict[str, Any], scale: Any, generator: Any) -> Any:
+def _square(claim: Claim, limit: Callable[..., Any], inputs: Mapping[str, Any], scale: Any, generator: Any) -> Any:
     """The part "square"; the squared error itself of a claim without it."""
     if _has(claim, "square"):
         return claim.evaluate(claim.the_part("square"), {**inputs, "scale": scale, "generator": generator})
@@ -124,13 +138,13 @@ def _square(claim: Claim, limit: Callable[..., Any], inputs: dict[str, Any], sca
     return total(error * error)
 
 
-def _stated(claim: Claim, inputs: dict[str, Any], rate: Any) -> Any:
+def _stated(claim: Claim, inputs: Mapping[str, Any], rate: Any) -> Any:
     """factor * rate, shape (1, 1)."""
     factor = claim.evaluate(claim.the_part("factor"), inputs) if _has(claim, "factor") else 1
     return ones(1, 1) * rate * factor
 
 
-def _mean(claim: Claim, limit: Callable[..., Any], inputs: dict[str, Any], scale: Any, make: Any) -> Any:
+def _mean(claim: Claim, limit: Callable[..., Any], inputs: Mapping[str, Any], scale: Any, make: Any) -> Any:
     """The mean of the square over what is drawn, shape (1, 1)."""
 
     def square(generator: Any, **given: Any) -> Any:
@@ -139,21 +153,21 @@ def _mean(claim: Claim, limit: Callable[..., Any], inputs: dict[str, Any], scale
     return expected_over_draws(square, make, **inputs)
 
 
-def _plain(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs whose use is not recorded: the sizes of what is drawn are theirs."""
-    return {name: value_of(value) for name, value in inputs.items()}
+def _as_input(make: Callable[..., Any]) -> Callable[..., Any]:
+    """What makes a matrix, made as a formula sees its inputs."""
+    return lambda name, *dims: as_traced(make(name, *dims), Input(name))
 
 
 def _identity(claim: Claim, limit: Callable[..., Any]) -> Proof:
     """The mean of the square is factor * rate, for all sizes and scales."""
-    drawn = Drawn(named)
+    drawn = Drawn(_as_input(named))
     try:
-        _square(claim, limit, inputs_of(claim), SCALE, drawn)
+        _square(claim, limit, traced_inputs(inputs_of(claim)), SEEN, drawn)
     except Exception as error:  # whatever goes wrong, it is not proved
         return Proof(False, f"{type(error).__name__}: {error}")
     return prove(
-        lambda inputs: _stated(claim, _plain(inputs), _rate(claim)),
-        lambda inputs: _mean(claim, limit, _plain(inputs), SCALE, named),
+        lambda inputs: _stated(claim, inputs, _rate(claim)[0]),
+        lambda inputs: _mean(claim, limit, inputs, SEEN, _as_input(named)),
         lambda: inputs_of(claim),
         {},
         lambda inputs: [hypothesis_on(name, NORMAL_ENTRIES, ()) for name in drawn.shapes],
@@ -164,8 +178,8 @@ def _bound(claim: Claim, limit: Callable[..., Any]) -> BoundProof:
     """The squared error is at most the square, whatever is drawn."""
     with derivation():
         return prove_bound(
-            lambda inputs: _square(claim, limit, _plain(inputs), SCALE, Drawn(input_matrix)),
-            lambda inputs: frobenius_norm(_error(claim, limit, _plain(inputs), SCALE, Drawn(input_matrix))) ** 2,
+            lambda inputs: _square(claim, limit, inputs, SEEN, Drawn(_as_input(input_matrix))),
+            lambda inputs: frobenius_norm(_error(claim, limit, inputs, SEEN, Drawn(_as_input(input_matrix)))) ** 2,
             lambda: inputs_of(claim, input_matrix),
             {},
         )
@@ -215,7 +229,7 @@ def _expressions(array: Any) -> Any:
     return np.array([[sympy.Rational(int(x.p), int(x.q)) for x in row] for row in array], dtype=object)
 
 
-def _mean_in_numbers(claim: Claim, inputs: dict[str, Any]) -> Any:
+def _mean_in_numbers(claim: Claim, inputs: Mapping[str, Any]) -> Any:
     """The mean of the square at given inputs and a small scale, by the moments of each entry that is drawn."""
     symbols: list[Any] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import sympy
@@ -153,6 +153,8 @@ def admitted_sizes(claim: Claim) -> list[dict[str, int]]:
 BEYOND = (6, 7, 12, 60, 360)
 #: At most so many assignments are looked at; where there are more, sizes have fewer values each.
 MOST_BEYOND = 20_000
+#: So many values one after another.
+MOST_STEPS = 500
 
 
 def sizes_beyond(claim: Claim, more: Iterable[int] = ()) -> list[dict[str, int]]:
@@ -160,15 +162,56 @@ def sizes_beyond(claim: Claim, more: Iterable[int] = ()) -> list[dict[str, int]]
 
     A range of one value is no range: such a size is given.  The values `more` are tried too.
     """
-    values = [
-        sorted({*range(low, high + 1), *(value for value in (*BEYOND, *more) if low < high and value >= low)})
-        for low, high in claim.sizes.values()
+    return [
+        sizes for sizes in _combined({name: _beyond(claim, name, more) for name in claim.sizes}) if claim.where(sizes)
     ]
-    while math.prod(map(len, values)) > MOST_BEYOND:
-        longest = max(values, key=len)
+
+
+def _beyond(claim: Claim, name: str, more: Iterable[int]) -> list[int]:
+    low, high = claim.sizes[name]
+    return sorted({*range(low, high + 1), *(value for value in (*BEYOND, *more) if low < high and value >= low)})
+
+
+def _combined(values: dict[str, list[int]]) -> Iterator[dict[str, int]]:
+    """Assignments of these values to sizes; of fewer values each where there are too many."""
+    while math.prod(map(len, values.values())) > MOST_BEYOND:
+        longest = max(values.values(), key=len)
         del longest[len(longest) // 2]
-    every = (dict(zip(claim.sizes, chosen, strict=True)) for chosen in itertools.product(*values))
-    return [sizes for sizes in every if claim.where(sizes)]
+    return (dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values()))
+
+
+def sizes_that_solve(claim: Claim, expression: sympy.Expr) -> Iterator[dict[str, int]]:
+    """Assignments that the claim's condition admits at which a sum of multiples of sizes and a number is 0.
+
+    One size is calculated from the others.  These have values one after another, as many as the coefficient of the one is
+    large, since what it is to be divided by decides which of them have a solution: from the lowest on, and from where the
+    multiple of each alone is as large as the number.  Nothing is found of what is no such sum.
+    """
+    symbols = {size_symbol(name): name for name in claim.sizes}
+    found = sympy.nsimplify(sympy.expand(expression), rational=True)
+    if (
+        not found.free_symbols
+        or not found.free_symbols <= symbols.keys()
+        or not found.is_polynomial(*found.free_symbols)
+    ):
+        return
+    polynomial = sympy.Poly(found, *found.free_symbols).clear_denoms(convert=True)[1]
+    if polynomial.total_degree() > 1:
+        return
+    number = int(polynomial.eval(dict.fromkeys(polynomial.gens, 0)))
+    times = {symbols[symbol]: int(polynomial.coeff_monomial(symbol)) for symbol in polynomial.gens}
+    for name, own in times.items():
+        low, high = claim.sizes[name]
+        values = {}
+        for other, (least, most) in claim.sizes.items():
+            starts = (least, abs(number) // abs(times[other])) if other in times and least < most else ()
+            near = (value for start in starts for value in range(start, start + min(abs(own), MOST_STEPS)))
+            values[other] = _beyond(claim, other, near) if other != name else [low]
+        for sizes in _combined(values):
+            rest = number + sum(c * sizes[other] for other, c in times.items() if other != name)
+            solved = {**sizes, name: -rest // own}
+            if rest % own == 0 and low <= solved[name] and (low < high or solved[name] == low) and claim.where(solved):
+                yield solved
 
 
 def multiplied_sizes(

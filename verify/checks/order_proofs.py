@@ -15,12 +15,16 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.asymptotics import leading
+from verify.arithmetics.conditions import recording_conditions
+from verify.arithmetics.guarded import guarded
 from verify.arithmetics.norms.derivations import BoundProof, prove_bound
 from verify.arithmetics.norms.world import derivation
+from verify.checks.asked_kinds import kind_asked
 from verify.checks.bound_proofs import details_of
 from verify.checks.certified import kept_of
 from verify.checks.certified_bounds import certified_bound
 from verify.checks.operands import size_symbol
+from verify.checks.proofs import first_exception
 from verify.checks.record import UPHELD, VIOLATED, Record, blank, scored, sizes_text
 from verify.checks.settings import Settings
 from verify.checks.size_orders import orders_of
@@ -60,16 +64,18 @@ def prove_order_claim(claim: Claim) -> OrderProof:
     taken = (claim.parameters.get(name) for name in parameter_names(constant))
     if moving := growing & {spec.name for spec in taken if isinstance(spec, Size)}:
         raise RegistryError(f"{claim.id}: a constant cannot depend on {sorted(moving)}, along which sizes grow")
-    cost, orders, constants = (
-        _rows(claim, part, sizes) for part in (claim.the_part("cost"), claim.the_formula, constant)
-    )
+    with recording_conditions() as conditions:
+        cost, orders, constants = (
+            _rows(claim, part, sizes) for part in (claim.the_part("cost"), claim.the_formula, constant)
+        )
     constants = constants * len(orders) if len(constants) == 1 else constants
     bounds = [_at_most(row, order) for row, order in zip(cost, orders, strict=True)]
     left = [one for row in bounds for one in row]
     right = [sympy.expand(c * order) for row, order, c in zip(bounds, orders, constants, strict=True) for _ in row]
     with derivation() as known:
         known.orders += orders_of(claim.where, tuple(claim.sizes))
-        bound = prove_bound(lambda _: right, lambda _: left, dict, {})
+        unmet = kind_asked(claim) or first_exception(conditions, claim)
+        bound = BoundProof(False, unmet) if unmet else prove_bound(lambda _: right, lambda _: left, dict, {})
     return OrderProof(bound, cost, orders, constants)
 
 
@@ -81,7 +87,8 @@ def _symbols(claim: Claim) -> dict[str, Any]:
 
 
 def _rows(claim: Claim, function: Any, sizes: dict[str, Any]) -> list[Any]:
-    found = claim.evaluate(function, sizes)
+    """The rows of a function, which decides on no size silently."""
+    found = claim.evaluate(function, {name: guarded(size) for name, size in sizes.items()})
     return [sympy.sympify(row) for row in (found if isinstance(found, (list, tuple)) else [found])]
 
 
@@ -203,7 +210,10 @@ def _spots(claim: Claim, proof: OrderProof, settings: Settings) -> list[tuple[di
 def _outgrown(claim: Claim, mutant: Any, proof: OrderProof) -> str | None:
     """Along which direction the count outgrows a wrong variant, and how fast; None where that is not decided."""
     assert isinstance(claim.relation, OrderOfGrowth)
-    wrong = _rows(claim, mutant, _symbols(claim))
+    with recording_conditions() as conditions:
+        wrong = _rows(claim, mutant, _symbols(claim))
+    if conditions:  # another one where they are not met
+        return None
     start = _start(claim)
     for direction in claim.relation.along:
         names = direction.split()

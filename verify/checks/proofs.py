@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from verify.arithmetics.symbols.indexed import Indexed
 from verify.arithmetics.symbols.latex import normal_form_latex
 from verify.arithmetics.symbols.sums import extra_rules
 from verify.arithmetics.tracing import value_of
+from verify.checks.asked_kinds import kind_asked
 from verify.checks.certified import certified, kept_of
 from verify.checks.operands import (
     admitted_sizes,
@@ -32,6 +33,7 @@ from verify.checks.operands import (
     sides_of,
     size_symbol,
     sizes_beyond,
+    sizes_that_solve,
     symbolic_operands,
 )
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of, sizes_text
@@ -68,6 +70,8 @@ def prove_claim(claim: Claim, enough: int | None = None) -> Proof:
     """
     if not claim.relation.entrywise:
         raise InputError("claim", f"one of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
+    if asked := kind_asked(claim):
+        return Proof(False, asked)
     proof = _attempt(claim, {}, enough)
     if not proof.proved and (given := size_relations(claim)):  # sizes that the statement gives by others
         other = _attempt(claim, given, enough)
@@ -91,7 +95,7 @@ def _attempt(claim: Claim, given: Mapping[str, Any], enough: int | None) -> Proo
         lambda prepared: _given(claim, prepared),
         enough,
     )
-    failing = next((found for item in proof.conditions if (found := exception_to(item, claim)) is not None), None)
+    failing = first_exception(proof.conditions, claim)
     if proof.proved and failing is not None:
         proof.proved, proof.reason = False, failing
     return proof
@@ -131,6 +135,12 @@ def _zero_like(value: Any) -> Any:
     return value * 0
 
 
+def first_exception(conditions: Iterable[Condition], claim: Claim) -> str | None:
+    """Why some condition of a proof is not met, by the first that is not."""
+    ordered = sorted(conditions, key=str)
+    return next((found for item in ordered if (found := exception_to(item, claim)) is not None), None)
+
+
 def exception_to(condition: Condition, claim: Claim) -> str | None:
     """Why a condition of the proof is not met, if it is not: the first sizes that the claim admits where it fails."""
     symbols = condition.expression.free_symbols
@@ -140,9 +150,10 @@ def exception_to(condition: Condition, claim: Claim) -> str | None:
     known = {size_symbol(name): name for name in claim.sizes}
     if not symbols <= known.keys():
         return f"the proof rests on {condition}, in sizes of which the claim says nothing"
-    numbers = [abs(int(number)) for number in condition.expression.atoms(sympy.Integer) if number]
+    numbers = [abs(int(number)) + k for number in condition.expression.atoms(sympy.Integer) if number for k in (0, 1)]
     seen: set[tuple[int, ...]] = set()
-    for sizes in itertools.chain(admitted_sizes(claim), sizes_beyond(claim, numbers)):
+    solved = sizes_that_solve(claim, condition.expression) if condition.least is None and not condition.whole else ()
+    for sizes in itertools.chain(admitted_sizes(claim), sizes_beyond(claim, numbers), solved):
         values = {symbol: sizes[known[symbol]] for symbol in symbols}
         if (key := tuple(values.values())) not in seen and condition.holds(values) is False:
             return f"the proof rests on {condition}, which the claim does not grant at {sizes_text(sizes)}"

@@ -2,8 +2,9 @@
 
 Followed, from the claim on: every statement at the top of a module that binds a name or does something with it, and the
 names that this statement mentions, through the modules of the claim's package and every other module that uses the
-engine.  Beside them count the engine's own modules that such a claim runs through, and the versions of the libraries that
-compute.  Comments, layout, docstrings and the texts of a claim do not count.
+engine or is not installed.  Of an installed module that does not, all of it counts, with its version.  Beside them count
+the engine's own modules that such a claim runs through, and the versions of the libraries that compute.  Comments, layout,
+docstrings and the texts of a claim do not count.
 
 Not seen: names that are computed while the program runs (`getattr`, `importlib`), and files that are read as data.
 """
@@ -16,10 +17,11 @@ import importlib.util
 import platform
 import sys
 from collections.abc import Iterable, Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from verify.checks import ATTACKS, attack_on
-from verify.evidence.sources import Source, Statement, digest_of, source_of
+from verify.evidence.sources import ALL, Source, Statement, digest_of, source_of
 from verify.vocabulary.claims import Claim
 
 #: The engine's folder, and what in it decides the outcome of a check.
@@ -108,17 +110,38 @@ def _reached(module: str, name: str) -> tuple[list[tuple[str, Statement]], list[
         statements = source.about[name]
         following = {(module, other) for statement in statements for other in statement.mentions}
         return [(module, statement) for statement in statements], sorted(following)
-    if name not in source.imports:
+    origin, original = source.imports.get(name) or _from_all(source, name)
+    if not origin:
         return [], []  # a builtin, or a name local to a function
-    origin, original = source.imports[name]
     if not _followed(module, origin):
-        return [], []
+        return _installed(origin), []
     if original is not None and (inner := _source(origin)) and (original in inner.about or original in inner.imports):
         return [], [(origin, original)]
     whole = origin if original is None else f"{origin}.{original}"
     if (inner := _source(whole)) is None:
         whole, inner = origin, _source(origin)  # a name that the module makes when it is asked for
     return [], [(whole, other) for other in inner.about] if inner else []
+
+
+def _from_all(source: Source, name: str) -> tuple[str, str | None]:
+    """Where a name comes from that a module has by `from origin import *`; no origin if it has it by none."""
+    for origin, original in source.imports.values():
+        if original == ALL and (inner := _source(origin)) and (name in inner.about or name in inner.imports):
+            return origin, name
+    return "", None
+
+
+def _installed(origin: str) -> list[tuple[str, Statement]]:
+    """A library's module that is not followed, as one statement; nothing for what is known by its version."""
+    root = origin.split(".", maxsplit=1)[0]
+    if root in sys.stdlib_module_names or root in {"verify", "flint", *LIBRARIES}:  # python-flint is imported as flint
+        return []
+    try:
+        version = importlib.metadata.version(root)
+    except importlib.metadata.PackageNotFoundError:
+        version = ""
+    source = _source(origin)
+    return [(origin, Statement(digest_of([version, source.digest if source else ""]), frozenset()))]
 
 
 def _followed(module: str, origin: str) -> bool:
@@ -131,15 +154,24 @@ def _followed(module: str, origin: str) -> bool:
     if root in sys.stdlib_module_names or root in LIBRARIES:
         return False
     source = _source(origin)
-    return source is not None and source.uses_engine
+    return source is not None and (source.uses_engine or not _is_installed(origin))
+
+
+def _is_installed(module: str) -> bool:
+    spec = _spec(module)
+    return spec is not None and bool({"site-packages", "dist-packages"} & set(Path(spec.origin or "").parts))
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(module)
+    except (ImportError, ValueError, AttributeError):
+        return None
 
 
 @functools.cache
 def _source(module: str) -> Source | None:
-    try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError, AttributeError):
-        return None
+    spec = _spec(module)
     if spec is None or not spec.origin or not spec.origin.endswith(".py"):
         return None
     package = module if spec.submodule_search_locations is not None else module.rpartition(".")[0]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from verify.arithmetics import DEFAULT_BITS, precision
 from verify.checks.attack import Check
 from verify.checks.independence import shared_code
 from verify.checks.record import CERTIFIED, ERROR, UPHELD, Record, blank
@@ -80,7 +81,7 @@ def run_check(claim: Claim, check: Check, settings: Settings) -> Record:
         if problems:
             record = blank(claim, check.name, check.arithmetic, ERROR, message="; ".join(problems))
         else:
-            with warnings_only_warn():
+            with warnings_only_warn(), precision(DEFAULT_BITS):  # whatever a module of claims sets as it is imported
                 record = check.run(claim, replace(settings, code=code_of(claim)))
     except KeyboardInterrupt:
         raise

@@ -29,6 +29,8 @@ TEXTS = {
 COMPANIONS = {"without", "corrected", "restated"}
 #: Decorators that keep words with a function.
 SAID = {"realises"}
+#: What `from module import *` has in the place of a name.
+ALL = "*"
 RELATIONS = {relation.__name__ for relation in ATTACKS}
 NAMES_OF_SIDES = {"left", "right"}
 
@@ -137,7 +139,7 @@ def _imported(node: ast.AST, package: str) -> Iterator[tuple[str, str, str | Non
         above = package.split(".")[: len(package.split(".")) - (node.level - 1)] if node.level else []
         origin = ".".join([*above, *([node.module] if node.module else [])])
         for item in node.names:
-            yield item.asname or item.name, origin, item.name
+            yield f"{ALL} {origin}" if item.name == ALL else item.asname or item.name, origin, item.name
 
 
 def _remove_prose(nodes: Iterable[ast.AST]) -> None:

@@ -58,6 +58,7 @@ from verify.matrix.products import (
     kron_matmul,
     stack_rows,
     trace,
+    vector,
 )
 from verify.matrix.spectral import (
     condition_number,
@@ -142,6 +143,7 @@ __all__ = [
     "vanishes",
     "vec_c",
     "vec_r",
+    "vector",
     "visited",
     "without_column",
     "zeros",

@@ -141,6 +141,15 @@ def trace(A: Any) -> Any:
     return diag_part(A).sum()
 
 
+def vector(*scalars: Any) -> Any:
+    """Scalars of one arithmetic as a vector, shape (count,)."""
+    if is_tensor(scalars[0]):
+        import torch
+
+        return torch.stack(scalars)
+    return np.array(scalars, dtype=object)
+
+
 def column(*scalars: Any) -> Any:
     """Scalars of any arithmetic, or matrices of shape (1, 1), on top of each other, shape (count, 1)."""
     return concatenate([ones(1, 1) * scalar for scalar in scalars], axis=0)

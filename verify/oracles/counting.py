@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from verify.arithmetics.formal import is_guarded
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 if TYPE_CHECKING:  # lists of claims are shown without sympy
@@ -112,6 +113,7 @@ def without_numbers(*shape: Any) -> Any:
     import sympy
     import torch
 
+    shape = tuple(size.expression if is_guarded(size) else size for size in shape)  # sizes as a proof has them
     if not any(isinstance(size, sympy.Expr) for size in shape):
         return torch.empty(shape, device="meta", dtype=torch.float64)
     if _symbolic().has_decided():  # by code that was refused, or that has failed
@@ -210,6 +212,7 @@ def largest(*numbers: Any) -> Any:
     """
     import sympy
 
+    numbers = tuple(number.expression if is_guarded(number) else number for number in numbers)
     if not any(isinstance(number, sympy.Expr) for number in numbers):
         return max(numbers)
     kept: list[Any] = []

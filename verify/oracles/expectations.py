@@ -18,6 +18,7 @@ import flint
 import numpy as np
 
 from verify.arithmetics import Constant, form_of, rational
+from verify.arithmetics.formal import is_guarded
 from verify.matrix import concatenate
 from verify.vocabulary.errors import InputError
 
@@ -50,6 +51,7 @@ class Drawn:
         """A matrix of independent standard normal entries; of three sizes, a list of as many matrices as the first says."""
         if len(shape) == 3:
             return [self.normal(*shape[1:]) for _ in range(shape[0])]
+        shape = tuple(size.expression if is_guarded(size) else size for size in shape)
         name = f"draw{len(self.shapes) + 1}"
         self.shapes[name] = (shape[0], shape[1])
         return self.make(name, *shape)

@@ -36,6 +36,7 @@ from verify.vocabulary.shapes import (
     Spec,
     as_drawn,
     checked,
+    own_copy,
     parameter_names,
     parameter_specs,
     plain,
@@ -482,13 +483,11 @@ class Claim:
 
     def prepare(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """Drawn parameters turned into inputs of the formula."""
-        if self._inputs is None:
-            return dict(raw)
         with trusted_arguments():
-            return dict(self._inputs(**raw))
+            return dict(raw) if self._inputs is None else dict(self._inputs(**own_copy(dict(raw))))
 
     def evaluate(self, function: Callable[..., Any], inputs: Mapping[str, Any]) -> Any:
-        """Call one of the claim's functions with those of the inputs that it takes."""
+        """Call one of the claim's functions with copies of the inputs that it takes: it may work in place."""
         names = parameter_names(function)
         if unknown := [name for name in names if name not in inputs]:
             title = getattr(function, "__qualname__", repr(function))
@@ -496,7 +495,7 @@ class Claim:
                 f"{self.id}: {title} takes {', '.join(unknown)}; expected some of the claim's inputs {', '.join(inputs)}"
             )
         with trusted_arguments():
-            return function(**{name: inputs[name] for name in names})
+            return function(**own_copy({name: inputs[name] for name in names}))
 
     def named_functions(self) -> dict[str, Callable[..., Any]]:
         """What decides the claim, by name: formula, oracle, inputs, and the parts that its relation asks for."""

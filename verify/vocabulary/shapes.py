@@ -16,7 +16,7 @@ import math
 import sys
 import typing
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -131,6 +131,24 @@ def is_real(value: Any) -> bool:
     return is_tensor(value) and bool(value.is_floating_point())
 
 
+def own_copy(value: Any) -> Any:
+    """A copy of matrices, also of those in lists and dictionaries, which can be changed in place; other values as they are.
+
+    >>> given = np.array([[1, 2]])
+    >>> copies = own_copy([given])
+    >>> copies[0] *= 2
+    >>> given, copies
+    (array([[1, 2]]), [array([[2, 4]])])
+    """
+    if is_tensor(value):
+        return value.clone()
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, dict):
+        return {name: own_copy(item) for name, item in value.items()}
+    return type(value)(map(own_copy, value)) if type(value) in (list, tuple) else value
+
+
 def alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
     """Whether values of these shapes can be equal: of one shape, or both a single number."""
     return tuple(one) == tuple(other) or all(size == 1 for size in (*one, *other))
@@ -150,9 +168,18 @@ def _is_formal(value: Any) -> bool:
 _trusted: contextvars.ContextVar[bool] = contextvars.ContextVar("trusted", default=False)
 
 
-def trusted_arguments() -> contextlib.AbstractContextManager[bool]:
-    """Let tensors pass unchecked inside the block, where drawn inputs flow through definitions."""
-    return assigned(_trusted, True)
+@contextlib.contextmanager
+def trusted_arguments() -> Iterator[None]:
+    """Let tensors pass unchecked inside the block, where drawn inputs flow through definitions.
+
+    Raises `RegistryError` where the block leaves balls with another precision: with few bits all numbers agree.
+    """
+    bits = flint.ctx.prec
+    with assigned(_trusted, True):
+        yield
+    if flint.ctx.prec != bits:
+        flint.ctx.prec, changed = bits, flint.ctx.prec
+        raise RegistryError(f"a function of the claim leaves balls with {changed} bits, where there were {bits}")
 
 
 #: What `checked` returned.

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import numpy as np
-
 from theorems.convergence.definitions import (
     WEIGHTS, KeyWeights, OutputWeights, QueryWeights, Samples, ValueWeights, last_hidden_layer, pooling_weight,
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
-from verify.arithmetics import is_tensor
 from verify.matrix import (
-    concatenate, each, frobenius_norm, maximum, rational, relu, smallest_singular_value, spectral_norm, sqrt,
+    concatenate, each, frobenius_norm, maximum, rational, relu, smallest_singular_value, spectral_norm, sqrt, vector,
 )  # fmt: skip
 from verify.vocabulary import Assumption, Convention, Definition, Real, Shape
 
@@ -50,12 +47,7 @@ TINY = rational(1, 2**100)
 
 def stacked(scalars: list[Any]) -> Any:
     """Scalars, and lists of them, as a vector."""
-    scalars = [x for scalar in scalars for x in (scalar if isinstance(scalar, list) else [scalar])]
-    if is_tensor(scalars[0]):
-        import torch
-
-        return torch.stack(scalars)
-    return np.array(scalars, dtype=object)
+    return vector(*(x for scalar in scalars for x in (scalar if isinstance(scalar, list) else [scalar])))
 
 
 def sample_bound(X: Samples) -> Any:

@@ -8,18 +8,16 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any
 
-import numpy as np
-
 from theorems.shared import reached
 from theorems.shared.matrices import orthogonal_matrix
 from theorems.osa import OSA
 from theorems.osa.definitions import newton_schulz_basis, newton_schulz_iterate, orthonormal_columns
 from theorems.osa.settings import POSITIVE_EPSILON, UNTRAINED, gram_defect
 from theorems.osa.shapes import Column, Entry, Epsilon, Factor, Square, Steps, TokenFrame, Values
-from verify.arithmetics import Constant, is_tensor
+from verify.arithmetics import Constant
 from verify.matrix import (
     concatenate, diag, eye, frobenius_norm, hadamard, maximum, ones, rational, singular_values, smallest_singular_value,
-    spectral_norm, sqrt, symmetric_eigenvalues, zeros,
+    spectral_norm, sqrt, symmetric_eigenvalues, vector, zeros,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import (
@@ -146,11 +144,7 @@ QR_FIRST_COLUMN.mutant("mean of the columns", lambda M: M @ ones(M.shape[1], 1) 
 
 def stacked(*scalars: Any) -> Any:
     """Scalars as a vector, shape (number of scalars,)."""
-    if is_tensor(scalars[0]):
-        import torch
-
-        return torch.stack(scalars)
-    return np.array(scalars, dtype=object)
+    return vector(*scalars)
 
 
 LeftVectors = Annotated[Any, Shape("N", "k")]
