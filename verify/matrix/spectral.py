@@ -161,10 +161,14 @@ def _eigenvectors_in_full(B: np.ndarray) -> flint.arb_mat:
     """
     n = B.shape[0]
     middle = flint.arb_mat(B.tolist()).mid()
-    S = [[((middle[i, j] + middle[j, i]) / 2).mid() for j in range(n)] for i in range(n)]
-    vectors = [[flint.arb(int(i == j)) for j in range(n)] for i in range(n)]  # a row per eigenvector
-    scale = max((abs(entry) for row in S for entry in row), key=float, default=flint.arb(0))
+    symmetric = ((middle + middle.transpose()) / 2).mid()
+    scale = max((abs(entry) for entry in symmetric.entries()), key=float, default=flint.arb(0))
     least = (scale * flint.arb(2) ** -(flint.ctx.prec + 8)).mid()
+    # from the eigenvectors of floats a few rounds are enough, since what is left to turn is small or between neighbours
+    start = _orthonormal(symmetric, scale)
+    turned_so_far = (start.transpose() * symmetric * start).mid()
+    S = ((turned_so_far + turned_so_far.transpose()) / 2).mid().tolist()
+    vectors = start.transpose().tolist()  # a row per eigenvector
     for _ in range(SWEEPS):
         turned = False
         for p in range(n):
@@ -175,6 +179,27 @@ def _eigenvectors_in_full(B: np.ndarray) -> flint.arb_mat:
         if not turned:
             break
     return flint.arb_mat(vectors).transpose()
+
+
+def _orthonormal(S: flint.arb_mat, scale: flint.arb) -> flint.arb_mat:
+    """Eigenvectors of a symmetric S (n, n) from float64, orthonormal to the precision of the balls; I where floats have none.
+
+    Newton's iteration for the polar factor doubles the digits to which they are orthonormal.
+    """
+    n = S.nrows()
+    one = flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
+    floats = np.array([float(entry / scale) for entry in S.entries()]).reshape(n, n)
+    if not np.isfinite(floats).all():
+        return one
+    V = flint.arb_mat(np.linalg.eigh(floats)[1].tolist())
+    for _ in range(REFINEMENTS):
+        defect = (one - V.transpose() * V).mid()
+        V = (V + V * defect / 2).mid()
+        if bool(
+            max((abs(entry) for entry in defect.entries()), key=float) < flint.arb(2) ** -(flint.ctx.prec // 2 + 4)
+        ):
+            break
+    return V
 
 
 def _rotate(S: list[list[flint.arb]], vectors: list[list[flint.arb]], p: int, q: int) -> None:
@@ -190,10 +215,12 @@ def _rotate(S: list[list[flint.arb]], vectors: list[list[flint.arb]], p: int, q:
         return [(cosine * a - sine * b).mid() for a, b in pairs], [(sine * a + cosine * b).mid() for a, b in pairs]
 
     vectors[p], vectors[q] = turned(vectors[p], vectors[q])
+    moved = (tangent * S[p][q]).mid()
+    first, second = (S[p][p] - moved).mid(), (S[q][q] + moved).mid()
     S[p], S[q] = turned(S[p], S[q])
-    first, second = turned([row[p] for row in S], [row[q] for row in S])
-    for row, a, b in zip(S, first, second, strict=True):
+    for row, a, b in zip(S, S[p], S[q], strict=True):  # the columns are the rows, but for where they cross
         row[p], row[q] = a, b
+    S[p][p], S[q][q] = first, second
     S[p][q] = S[q][p] = flint.arb(0)
 
 
