@@ -49,8 +49,8 @@ def _depth_slopes(generator: Any, samples: int, L: int, d_V: int, d_K: int, labe
     def normal(*shape: int) -> Any:
         return torch.randn(*shape, generator=generator, dtype=torch.float64, device=generator.device)
 
-    def blocks(depth: int, tokens: Any, Y: Any, *stack: Any) -> tuple[list[Any], list[Any]]:
-        layers = layer_weights(*stack, depth)
+    def blocks(depth: int, tokens: Any, Y: Any, W_Q: Any, W_K: Any, W_V: Any) -> tuple[list[Any], list[Any]]:
+        layers = layer_weights(W_Q, W_K, W_V, depth)
         outer = [J.T @ J * (2 / (L * d_V)) for J in weight_jacobians(tokens, layers)]
         return outer, diagonal_blocks(tokens, layers, Y)
 
