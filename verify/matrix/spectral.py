@@ -100,11 +100,14 @@ LEFT_OVER = 2**12
 
 
 def _nearly_diagonal(B: flint.arb_mat) -> flint.arb_mat | None:
-    """V^-1 B V for eigenvectors V of B (n, n) from float64; None where they do not come out, as for eigenvalues 1e-20 apart."""
+    """V^-1 B V for eigenvectors V of B (n, n) from float64; None where they do not come out, as for eigenvalues 1e-20 apart.
+
+    B itself where an entry has no value, and so no disc either.
+    """
     n = B.nrows()
     midpoint = B.mid()
     if not all(entry.is_finite() for entry in midpoint.entries()):
-        return None
+        return B
     scale = max((abs(entry) for entry in midpoint.entries()), key=float)
     if scale.is_zero():
         return B
@@ -150,78 +153,21 @@ def _refined(S: flint.arb_mat, V: flint.arb_mat) -> tuple[flint.arb_mat, flint.a
     return (V + V * X).mid(), max((abs(entry) for entry in X.entries()), key=float)
 
 
-#: Rounds of Jacobi rotations at most; they converge quadratically.
-SWEEPS = 30
-
-
 def _eigenvectors_in_full(B: np.ndarray) -> flint.arb_mat:
-    """Approximate eigenvectors of B (n, n) in floating point of the precision of the balls, by Jacobi's rotations.
+    """Approximate eigenvectors of B (n, n) in floating point of the precision of the balls.
 
-    They separate eigenvalues that are closer than floats can tell, and converge whatever the entries are.
+    They separate eigenvalues that are closer than floats can tell, whatever the entries are.
     """
+    import mpmath
+
     n = B.shape[0]
     middle = flint.arb_mat(B.tolist()).mid()
-    symmetric = ((middle + middle.transpose()) / 2).mid()
-    scale = max((abs(entry) for entry in symmetric.entries()), key=float, default=flint.arb(0))
-    least = (scale * flint.arb(2) ** -(flint.ctx.prec + 8)).mid()
-    # from the eigenvectors of floats a few rounds are enough, since what is left to turn is small or between neighbours
-    start = _orthonormal(symmetric, scale)
-    turned_so_far = (start.transpose() * symmetric * start).mid()
-    S = ((turned_so_far + turned_so_far.transpose()) / 2).mid().tolist()
-    vectors = start.transpose().tolist()  # a row per eigenvector
-    for _ in range(SWEEPS):
-        turned = False
-        for p in range(n):
-            for q in range(p + 1, n):
-                if bool(abs(S[p][q]) > least):
-                    turned = True
-                    _rotate(S, vectors, p, q)
-        if not turned:
-            break
-    return flint.arb_mat(vectors).transpose()
-
-
-def _orthonormal(S: flint.arb_mat, scale: flint.arb) -> flint.arb_mat:
-    """Eigenvectors of a symmetric S (n, n) from float64, orthonormal to the precision of the balls; I where floats have none.
-
-    Newton's iteration for the polar factor doubles the digits to which they are orthonormal.
-    """
-    n = S.nrows()
-    one = flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
-    floats = np.array([float(entry / scale) for entry in S.entries()]).reshape(n, n)
-    if not np.isfinite(floats).all():
-        return one
-    V = flint.arb_mat(np.linalg.eigh(floats)[1].tolist())
-    for _ in range(REFINEMENTS):
-        defect = (one - V.transpose() * V).mid()
-        V = (V + V * defect / 2).mid()
-        if bool(
-            max((abs(entry) for entry in defect.entries()), key=float) < flint.arb(2) ** -(flint.ctx.prec // 2 + 4)
-        ):
-            break
-    return V
-
-
-def _rotate(S: list[list[flint.arb]], vectors: list[list[flint.arb]], p: int, q: int) -> None:
-    """Turn the symmetric S (n, n) in the plane of p and q so that S_pq vanishes, and rows of `vectors` with it."""
-    ratio = ((S[q][q] - S[p][p]) / (2 * S[p][q])).mid()
-    tangent = (1 / (abs(ratio) + (ratio * ratio + 1).sqrt())).mid()
-    tangent = -tangent if bool(ratio < 0) else tangent
-    cosine = (1 / (tangent * tangent + 1).sqrt()).mid()
-    sine = (tangent * cosine).mid()
-
-    def turned(one: list[flint.arb], other: list[flint.arb]) -> tuple[list[flint.arb], list[flint.arb]]:
-        pairs = list(zip(one, other, strict=True))
-        return [(cosine * a - sine * b).mid() for a, b in pairs], [(sine * a + cosine * b).mid() for a, b in pairs]
-
-    vectors[p], vectors[q] = turned(vectors[p], vectors[q])
-    moved = (tangent * S[p][q]).mid()
-    first, second = (S[p][p] - moved).mid(), (S[q][q] + moved).mid()
-    S[p], S[q] = turned(S[p], S[q])
-    for row, a, b in zip(S, S[p], S[q], strict=True):  # the columns are the rows, but for where they cross
-        row[p], row[q] = a, b
-    S[p][p], S[q][q] = first, second
-    S[p][q] = S[q][p] = flint.arb(0)
+    with mpmath.workprec(flint.ctx.prec + 16):
+        S = mpmath.matrix(n, n)
+        for i, j in np.ndindex(n, n):
+            S[i, j] = mpmath.ldexp(*map(int, ((middle[i, j] + middle[j, i]) / 2).mid().man_exp()))
+        _, vectors = mpmath.eigsy(S)
+    return flint.arb_mat([[flint.arb(vectors[i, j]).mid() for j in range(n)] for i in range(n)])
 
 
 def _merged(discs: list[flint.arb]) -> list[flint.arb]:
