@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -17,19 +18,21 @@ import torch
 
 from tests import claims_of_every_kind as every
 from tests import claims_that_fail as toy
-from verify.checks import equality, inequality, laws, units
+from verify.checks import attack_on, equality, inequality, laws, units
 from verify.checks.equality import CLEARLY_DEAD, EqualityAttack, _Sampling
 from verify.checks.evaluation import one_of
 from verify.checks.foresight import SINGLY, SIZES, at_few_sizes, foreseen, plan
 from verify.checks.inequality import BoundAttack
 from verify.checks.laws import LawAttack
-from verify.checks.record import SEPARATION, UPHELD, Record
+from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record
 from verify.checks.search import Tally, drawn, everywhere, one_of_each_domain
 from verify.checks.settings import Settings, settings_for
 from verify.inputs.generators import Draw, applicable_domains
-from verify.inputs.witnesses import Witnesses
+from verify.inputs.witnesses import Witnesses, data_of
 from verify.oracles.statistics import LawTest
 from verify.vocabulary import Claim
+from verify.vocabulary.claims import Mutant
+from verify.vocabulary.variants import Variant
 
 pytestmark = pytest.mark.kept
 
@@ -88,6 +91,74 @@ def test_a_repeated_search_of_a_proved_claim_takes_every_domain_once_at_few_size
         assert whole.certain == whole.draws == foreseen(proved, settings, REPEATED.effort.examples // 4), name
 
 
+def test_float32_has_the_kept_draws_alone_if_the_claim_is_proved_and_they_detect_all_wrong_variants():
+    proved = copy.copy(toy.TRUE_IDENTITY)
+    proved.all_sizes = True
+    names, point = [mutant.name for mutant in proved.mutants], data_of(everywhere(proved, REPEATED)[0], 64)
+    for dead, code, planned in ((names, CODE, 0), (names[1:], CODE, None), (names, "other", None)):
+        kept = Witnesses(dict.fromkeys(dead, point), code=code)
+        found = plan(proved, REPEATED, kept, "float32").draws
+        assert len(found) == planned if planned is not None else found
+    kept = Witnesses(dict.fromkeys(names, point), code=CODE)
+    assert plan(toy.TRUE_IDENTITY, REPEATED, kept, "float32").draws, "of a claim that is not proved float32 draws more"
+    for name, settings in OTHERS.items():
+        assert plan(proved, settings, kept, "float32").draws, name
+
+
+def test_the_first_draws_are_those_that_all_of_them_begin_with():
+    claim = toy.TRUE_IDENTITY
+    whole, first = foreseen(claim, REPEATED, 20), len(everywhere(claim, REPEATED))
+    assert foreseen(claim, REPEATED, 20, 5) == whole[: first + 5] and len(whole) > first + 5
+
+
+def test_further_draws_are_made_only_if_a_kind_of_inputs_is_left_undecided():
+    planned, tally = plan(toy.TRUE_IDENTITY, REPEATED, Witnesses(code=CODE)), Tally()
+    asked: list[str] = []
+    watched = dataclasses.replace(planned, further=lambda: asked.append("further") or planned.further())
+    for draw in watched.examined(tally):
+        tally.count(draw, 1, 1, 0)
+    assert not asked and set(tally.domains) >= watched.kinds
+    own = next(kind for kind in sorted(watched.kinds) if kind in applicable_domains(toy.TRUE_IDENTITY))
+    without = Tally()
+    seen = []
+    for draw in watched.examined(without):
+        seen.append(draw)
+        without.count(draw, 1, int(draw.domain != own), 0)
+    assert asked and [draw.domain for draw in seen[watched.most :]].count(own) > 0
+
+
+def test_a_proved_claim_is_decided_at_one_input_in_balls_and_exactly_once_its_wrong_variants_are_dead():
+    proved = copy.copy(toy.TRUE_IDENTITY)
+    proved.all_sizes = True
+    attack, deep = (
+        attack_on(proved),
+        dataclasses.replace(REPEATED, effort=dataclasses.replace(REPEATED.effort, anew=True)),
+    )
+    for check, most in ((attack.enclosed, 2), (attack.decided, REPEATED.effort.exact)):
+        found = check(proved, REPEATED)
+        assert found.satisfied == 1 and not found.surviving
+        assert check(proved, deep).satisfied == most
+        living = copy.copy(proved)
+        living.mutants = [Mutant("the formula itself", Variant(living.the_formula, None, {}))]
+        assert check(living, REPEATED).satisfied == most
+
+
+def test_a_false_formula_of_a_proved_claim_is_refuted_by_every_check_that_takes_fewer_inputs(monkeypatch):
+    false = copy.copy(toy.TRUE_IDENTITY)
+    point, names = data_of(everywhere(false, REPEATED)[0], 64), [mutant.name for mutant in false.mutants]
+    false.all_sizes, false._formula = True, functools.wraps(false.the_formula)(false.mutants[0].function)
+    kept = Witnesses(dict.fromkeys(names, point), code=CODE)
+    monkeypatch.setattr("verify.checks.equality.witnesses_of", lambda *_: kept)
+    attack = attack_on(false)
+    for found in (
+        attack.enclosed(false, REPEATED),
+        attack.decided(false, REPEATED),
+        attack.sampled(false, REPEATED, "float64"),
+        attack.sampled(false, REPEATED, "float32"),
+    ):
+        assert found.outcome == VIOLATED, found.check
+
+
 def test_a_domain_of_the_claims_own_stays_at_its_sizes():
     claim = copy.copy(toy.TRUE_BOUND)
     claim.special_domains = {"own": lambda *_: None}
@@ -97,8 +168,8 @@ def test_a_domain_of_the_claims_own_stays_at_its_sizes():
     assert at_few_sizes(claim, [], [own, other])[0] == own
     usual = dataclasses.replace(own, domain="tied")
     assert at_few_sizes(claim, [], [usual, other])[0].sizes == other.sizes
-    first, second = at_few_sizes(claim, [other], [usual, other])
-    assert (first.sizes, second.sizes) == (other.sizes, own.sizes), "the sizes of kept draws come first"
+    first, second = at_few_sizes(claim, [usual], [usual, other])
+    assert first.sizes == second.sizes == own.sizes, "the sizes of kept draws come first"
 
 
 def test_a_repeated_search_in_float32_takes_a_quarter_of_the_draws():
@@ -116,7 +187,7 @@ def test_of_functions_that_take_one_seed_at_a_time_fewer_are_drawn():
 
 @pytest.mark.parametrize("check", [attacked, sampled])
 def test_draws_of_kinds_that_nothing_decided_are_not_passed_over(check, monkeypatch):
-    monkeypatch.setattr(Tally, "has_decided", lambda *_: False)
+    monkeypatch.setattr(Tally, "has_decided_kinds", lambda *_: False)
     assert check(REPEATED, monkeypatch).examples == check(OTHERS["another code"], monkeypatch).examples
 
 

@@ -196,10 +196,10 @@ class EqualityAttack(Attack[Equal | HasStructure]):
 
     def enclosed(self, claim: Claim, settings: Settings) -> Record:
         """Both sides in balls at full precision: every difference must contain zero, every mutant exclude it."""
-        wanted = settings.effort.tying(settings.effort.enclosed, claim.all_sizes)
-        draws = systematic(claim, 8 * wanted, settings.seed)
-        further = _further_draws(claim, FURTHER * wanted, settings.seed)
-        return self._objects(claim, settings, "enclosed", "ball", draws, wanted, further)
+        most = settings.effort.tying(settings.effort.enclosed, claim.all_sizes)
+        draws = systematic(claim, 8 * most, settings.seed)
+        further = _further_draws(claim, FURTHER * most, settings.seed)
+        return self._objects(claim, settings, "enclosed", "ball", draws, most, further)
 
     def scaled(self, claim: Claim, settings: Settings) -> Record:
         """The same at the sizes that the source names; mutants die at smaller ones."""
@@ -230,8 +230,9 @@ class EqualityAttack(Attack[Equal | HasStructure]):
     ) -> Record:
         """Decide the claim at the first `count` of the attempted draws that satisfy the assumptions.
 
-        Where none of them does, at the first of `further` ones.
+        Where none of them does, at the first of `further` ones.  A claim that is proved needs fewer once its mutants are dead.
         """
+        fewer = settings.effort.confirming(count, claim.all_sizes)
         tally, worst, agreement, met_at = Tally(), 0.0, -math.inf, Witnesses()
         tried = claim.mutants if with_mutants else []
         mutants = {mutant.name: 0.0 for mutant in tried}
@@ -239,7 +240,8 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         lift = as_balls if arithmetic == "ball" else as_rationals
         first = [*witnesses_of(claim, check).starts, *attempts]
         for number, draw in enumerate(itertools.chain(first, further)):
-            if tally.satisfied >= (count if number < len(first) else 1):
+            dead = all(score >= SEPARATION for score in mutants.values())
+            if tally.satisfied >= ((fewer if dead else count) if number < len(first) else 1):
                 break
             seed = one_of(claim, draw.arrays(claim, 1), 0)
             try:
@@ -300,9 +302,8 @@ class _Sampling:
         self.ahead = self._ahead([*self._starts, *planned.certain])
         for draw in self._starts:
             self.examine(draw)
-        for place, draw in enumerate(planned.draws):
-            if place < planned.most or not self.tally.has_decided(draw):
-                self.examine(draw)
+        for draw in planned.examined(self.tally):
+            self.examine(draw)
 
     def examine(self, draw: Draw | Given) -> None:
         """Compare at one draw, and keep it where it shows more than those before; raises `Violated`."""

@@ -6,18 +6,19 @@ to call the functions costs more than a few more seeds.  A search that repeats a
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from verify.checks.evaluation import all_in_batch, raw_tensors
-from verify.checks.search import drawn, everywhere
+from verify.checks.search import Tally, drawn, everywhere
 from verify.checks.settings import Settings
-from verify.inputs.generators import Arrays, Draw, choices_of, draws_among
+from verify.inputs.generators import Arrays, Draw, choices_of, draws_among, size_features
 from verify.inputs.witnesses import Given, Witnesses
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.shapes import Shape, Size
@@ -25,7 +26,7 @@ from verify.vocabulary.shapes import Shape, Size
 #: Seeds evaluated together at most; more only take memory.
 TOGETHER = 256
 #: Sizes at which every domain is drawn once of a claim that is proved for all sizes.
-SIZES = 3
+SIZES = 1
 #: Seeds of a draw of a claim whose functions take one at a time.
 SINGLY = 16
 
@@ -40,26 +41,40 @@ class Evaluated:
 
 
 @functools.lru_cache(maxsize=1024)
-def foreseen(claim: Claim, settings: Settings, examples: int) -> tuple[Draw, ...]:
-    """The draws that a search of a claim examines which finds nothing, one of every domain first; the same in all arithmetics."""
+def foreseen(claim: Claim, settings: Settings, examples: int, few: int | None = None) -> tuple[Draw, ...]:
+    """The draws that a search of a claim examines which finds nothing, one of every domain first; the same in all arithmetics.
+
+    Of those that Hypothesis draws, all `examples` or the first `few`.
+    """
     sizes, domains = choices_of(claim)
     asked = settings.seed if settings.seeded else None
     found = [
         replace(draw, sizes=sizes[draw.sizes[0][1]], domain=domains[int(draw.domain)])
-        for draw in _places(len(sizes), len(domains), examples, asked)
+        for draw in _places(len(sizes), len(domains), examples, asked, few)
     ]
     return (*everywhere(claim, settings), *found)
 
 
+class _Enough(BaseException):
+    """Leaves Hypothesis, which takes an exception of another kind for a failure and looks for a smaller one."""
+
+
 @functools.cache
-def _places(sizes: int, domains: int, examples: int, seed: int | None) -> tuple[Draw, ...]:
-    """What Hypothesis draws among so many sizes and domains, which are named by their places.
+def _places(sizes: int, domains: int, examples: int, seed: int | None, few: int | None = None) -> tuple[Draw, ...]:
+    """What Hypothesis draws among so many sizes and domains, which are named by their places; all of it, or the first `few`.
 
     Many claims have as many, and to let Hypothesis draw takes longer than to evaluate a short formula at what it drew.
     """
     seen: list[Draw] = []
     among = [(("", place),) for place in range(sizes)], [str(place) for place in range(domains)]
-    drawn("places", draws_among(*among), Settings(seed=seed or 0, seeded=seed is not None), seen.append, examples)
+
+    def see(draw: Draw) -> None:
+        seen.append(draw)
+        if len(seen) == few:
+            raise _Enough
+
+    with contextlib.suppress(_Enough):
+        drawn("places", draws_among(*among), Settings(seed=seed or 0, seeded=seed is not None), see, examples)
     return tuple(seen)
 
 
@@ -67,16 +82,29 @@ def _places(sizes: int, domains: int, examples: int, seed: int | None) -> tuple[
 class Plan:
     """The draws of a search after the kept ones, in their order.
 
-    After the first `most` of them it passes over those of kinds of inputs that it has decided.
+    After the first `most` of them it passes over those of kinds of inputs that it has decided.  Those of `further` come
+    last, and are made only if one of `kinds` is left undecided.
     """
 
     draws: tuple[Draw, ...]
     most: int
+    kinds: frozenset[str] = frozenset()
+    further: Callable[[], Sequence[Draw]] = tuple
 
     @property
     def certain(self) -> tuple[Draw, ...]:
         """The draws that are examined whatever is found."""
         return self.draws[: self.most]
+
+    def examined(self, tally: Tally) -> Iterator[Draw]:
+        """The draws that a search examines, which counts each in `tally` before it asks for the next."""
+        for place, draw in enumerate(self.draws):
+            if place < self.most or not tally.has_decided(draw):
+                yield draw
+        if not tally.has_decided_kinds(self.kinds):
+            for draw in self.further():
+                if not tally.has_decided(draw):
+                    yield draw
 
 
 def plan(claim: Claim, settings: Settings, kept: Witnesses, dtype: str = "float64") -> Plan:
@@ -86,24 +114,45 @@ def plan(claim: Claim, settings: Settings, kept: Witnesses, dtype: str = "float6
     is proved for all sizes, one of every domain alone, at few sizes, which ties the functions to what is proved.
 
     In float32 beside float64 fewer, since both precisions run the same functions: one draw of every domain and a quarter of
-    the others; a quarter of all where the claim is proved, or where the search repeats an earlier one.
+    the others; a quarter of all where the claim is proved, or where the search repeats an earlier one; where both, none if
+    all wrong variants are dead at the kept points.
     """
     examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
     first, repeats = everywhere(claim, settings), settings.repeats(kept.code)
     if repeats and claim.all_sizes:
         few = at_few_sizes(claim, kept.starts, first)
         found = Plan((*few, *first), len(few))
+    elif repeats:
+        others = settings.effort.tying(settings.effort.examples, proved=True)
+        draws = foreseen(claim, settings, examples, others)
+
+        def further() -> Sequence[Draw]:
+            return _of_fewer_seeds(claim, foreseen(claim, settings, examples)[len(draws) :])
+
+        found = Plan(draws, len(draws), kinds_of(claim), further)
     else:
         draws = foreseen(claim, settings, examples)
-        others = settings.effort.tying(settings.effort.examples, proved=True)
-        found = Plan(draws, len(first) + others if repeats else len(draws))
-    if repeats and not claim.batched:  # where each seed costs a call
-        found = Plan(tuple(replace(draw, seeds=SINGLY) for draw in found.draws), found.most)
+        found = Plan(draws, len(draws))
+    if repeats:
+        found = replace(found, draws=_of_fewer_seeds(claim, found.draws))
     if dtype != "float32" or settings.effort.anew or "float64" not in settings.dtypes:
         return found
+    if repeats and claim.all_sizes and kept.dead.keys() >= {mutant.name for mutant in claim.mutants}:
+        return Plan((), 0)
     whole = 0 if claim.all_sizes or repeats else len(first)
     most = whole + settings.effort.tying(len(found.certain) - whole, proved=True)
     return Plan(found.draws[:most], most)
+
+
+def _of_fewer_seeds(claim: Claim, draws: Sequence[Draw]) -> tuple[Draw, ...]:
+    """Draws of fewer seeds where each seed costs a call."""
+    return tuple(draws if claim.batched else (replace(draw, seeds=SINGLY) for draw in draws))
+
+
+def kinds_of(claim: Claim) -> frozenset[str]:
+    """The kinds of inputs that draws of a claim are counted by: its domains, and the features of its sizes."""
+    sizes, domains = choices_of(claim)
+    return frozenset(domains).union(*(size_features(dict(each)) for each in dict.fromkeys(sizes)))
 
 
 def at_few_sizes(claim: Claim, starts: Sequence[Draw | Given], draws: Sequence[Draw]) -> list[Draw]:

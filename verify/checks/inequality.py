@@ -31,6 +31,8 @@ from verify.vocabulary.relations import AtMost
 TELLING = 3
 #: How many of the tightest inputs balls decide, and how many are kept for that, as balls may say nothing of the tightest.
 KEPT, RESERVE = 6, 32
+#: How many of them balls decide of a claim that is proved for all sizes.
+FEW = 2
 #: How many points of the rise of the score a record keeps.
 RISES = 48
 #: A mutant whose bound is broken by this many units is not attacked further.
@@ -52,8 +54,8 @@ class Candidate:
 class Hall:
     """The candidates with the highest scores, and how the highest came about as more inputs were seen."""
 
-    def __init__(self, of: str = "ratio") -> None:
-        self.of = of
+    def __init__(self, of: str = "ratio", most: int = KEPT) -> None:
+        self.of, self.most = of, most
         self._heap: list[Candidate] = []
         self._counter = itertools.count()
         self.seen = 0
@@ -81,9 +83,9 @@ class Hall:
             decision = candidate.place.decide(bound)
             if decision is not None:
                 (found if decision.certain or decision.ratio is not None else silent).append((candidate, decision))
-            if len(found) == KEPT:
+            if len(found) == self.most:
                 break
-        return [*found, *silent][:KEPT]
+        return [*found, *silent][: self.most]
 
     def history(self) -> dict[str, Any]:
         """The highest score so far over the number of inputs seen, in at most `RISES` points, first and last included."""
@@ -147,7 +149,9 @@ class BoundAttack(Attack[AtMost]):
         """Search for a violation; whatever comes closest is decided in balls, and shrunk if it breaks the bound."""
         import hypothesis
 
-        tally, hall = Tally(), Hall("relative excess" if self.relation.signed else "ratio")
+        confirms = claim.all_sizes and not settings.effort.anew
+        tally = Tally()
+        hall = Hall("relative excess" if self.relation.signed else "ratio", FEW if confirms else KEPT)
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
         starts: list[tuple[float, Draw | Given]] = []
         refuted = False  # a claim that is expected to be broken, and is: its counterexample decides, not this search
@@ -202,9 +206,8 @@ class BoundAttack(Attack[AtMost]):
         known = max((score for score, _ in starts), default=-math.inf)
         if not refuted:
             kept.require_dead(claim, mutants, SEPARATION)
-        for place, draw in enumerate(planned.draws):
-            if place < planned.most or not tally.has_decided(draw):
-                examine(draw)
+        for draw in planned.examined(tally):
+            examine(draw)
         if not repeats:
             search(claim, settings, examine, settings.effort.tying(settings.effort.examples, claim.all_sizes))
         # from a kept witness that no draw beats, for the same code, an ascent has nothing to gain
@@ -364,7 +367,7 @@ class BoundAttack(Attack[AtMost]):
         """The bound decided in balls at drawn inputs of every domain; equality within the enclosure counts as upheld."""
         tally, hall = Tally(), Hall()
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
-        wanted = settings.effort.tying(settings.effort.enclosed, claim.all_sizes and not settings.effort.anew)
+        wanted = settings.effort.confirming(settings.effort.enclosed, claim.all_sizes)
         places: list[Draw | Given] = [*systematic(claim, 4 * settings.effort.enclosed, settings.seed)]
         # where a bound is tight its assumptions are met: of use where they are so rarely
         places += [point for point in witnesses_of(claim, "attacked float64").starts if isinstance(point, Given)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,11 @@ class Tally:
 
     def has_decided(self, draw: Draw | Given) -> bool:
         """Whether inputs of the domain of a draw were decided, and of sizes with each feature of its sizes."""
-        return all(self.domains[kind] for kind in (draw.domain, *size_features(dict(draw.sizes))))
+        return self.has_decided_kinds((draw.domain, *size_features(dict(draw.sizes))))
+
+    def has_decided_kinds(self, kinds: Iterable[str]) -> bool:
+        """Whether inputs of each of these kinds were decided."""
+        return all(self.domains[kind] for kind in kinds)
 
     def values(self) -> dict[str, Any]:
         return {

@@ -35,6 +35,10 @@ class Effort:
         """How many of the examples are drawn: a quarter where a proof leaves only to tie the functions to the formula."""
         return -(-examples // FEWER) if proved else examples
 
+    def confirming(self, examples: int, proved: bool) -> int:
+        """How many of the examples are decided in balls or exactly: one where a proof says more, but at effort deep all."""
+        return 1 if proved and not self.anew else examples
+
 
 EFFORTS = {
     "quick": Effort("quick", examples=8, batch=16, enclosed=3, exact=2, ascent=40, trials=12, scaled=1),

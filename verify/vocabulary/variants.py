@@ -151,10 +151,10 @@ def with_replacements(function: Function, change: str) -> Function:
     for (old, _), count in zip(pairs, replacer.counts, strict=True):
         if not count:
             raise RegistryError(f"{function.__qualname__}: {ast.unparse(old)!r} does not occur in it")
-    wanted = {name for _, new in pairs for name in _names(new, ast.Load) - _bound(new)}
-    known = _bound(tree) | set(function.__globals__) | set(vars(builtins))
-    tree.args.kwonlyargs += [ast.arg(name) for name in sorted(wanted - known)]
-    tree.args.kw_defaults += [None for _ in wanted - known]
+    wanted = {name for _, new in pairs for name in _loaded(new) - _bound(new)}
+    inputs = wanted - _bound(tree) - function.__globals__.keys() - vars(builtins).keys()
+    tree.args.kwonlyargs += [ast.arg(name) for name in sorted(inputs)]
+    tree.args.kw_defaults += [None for _ in inputs]
     module = ast.fix_missing_locations(ast.Module([tree], []))
     compiled = compile(module, f"<{function.__qualname__}: {change}>", "exec")
     code = next(constant for constant in compiled.co_consts if isinstance(constant, types.CodeType))
@@ -163,14 +163,21 @@ def with_replacements(function: Function, change: str) -> Function:
     return variant
 
 
-def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
-    return {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, context)}
+def _loaded(node: ast.AST) -> set[str]:
+    return {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
 
 
 def _bound(node: ast.AST) -> set[str]:
     """Names that assignments, comprehensions, nested functions, and parameters of the function or of lambdas in it bind."""
-    nested = {item.name for item in ast.walk(node) if isinstance(item, ast.FunctionDef)}
-    return nested | _names(node, ast.Store) | {item.arg for item in ast.walk(node) if isinstance(item, ast.arg)}
+    bound = set()
+    for item in ast.walk(node):
+        if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
+            bound.add(item.id)
+        elif isinstance(item, ast.arg):
+            bound.add(item.arg)
+        elif isinstance(item, ast.FunctionDef):
+            bound.add(item.name)
+    return bound
 
 
 def _parsed(function: Function, part: str) -> tuple[ast.expr, ast.expr]:
@@ -206,14 +213,12 @@ def _definition(function: Function) -> ast.FunctionDef:
 
 class _Replacer(ast.NodeTransformer):
     def __init__(self, pairs: list[tuple[ast.expr, ast.expr]]) -> None:
-        self.pairs = [(ast.dump(old), new) for old, new in pairs]
+        self.pairs = [(type(old), ast.dump(old), new) for old, new in pairs]
         self.counts = [0 for _ in pairs]
 
     def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.expr):
-            text = ast.dump(node)
-            for i, (old, new) in enumerate(self.pairs):
-                if text == old:
-                    self.counts[i] += 1
-                    return new
+        for i, (kind, old, new) in enumerate(self.pairs):
+            if type(node) is kind and ast.dump(node) == old:  # the type first: a dump goes through the whole expression
+                self.counts[i] += 1
+                return new
         return self.generic_visit(node)

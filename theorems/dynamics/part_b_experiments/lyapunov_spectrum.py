@@ -138,14 +138,21 @@ def compound_matrix(A: np.ndarray, k: int) -> np.ndarray:
     return np.array(minors, dtype=object)
 
 
-def _repeatedly_squared(M: Any, times: int) -> tuple[Any, Any]:
-    """(N, l) with M^(2^times) = e^l N for a ball matrix M, N of Frobenius norm about 1."""
-    logarithm_of_factor = flint.arb(0)
+def _repeatedly_squared(M: Any, times: int) -> tuple[Any, int]:
+    """(N, l) with M^(2^times) = 2^l N for a ball matrix M, the entries of N neither large nor all small."""
+    exponent = 0
     for _ in range(times):
-        size = sum((entry * entry for row in M.tolist() for entry in row), flint.arb(0)).sqrt()
-        M = M / size
-        M, logarithm_of_factor = M * M, 2 * (logarithm_of_factor + size.log())
-    return M, logarithm_of_factor
+        # a power of two is divided by without rounding, and needs no logarithm
+        bits = max(_bits(entry) for entry in M.entries())
+        M = M * flint.arb(2) ** -bits
+        M, exponent = M * M, 2 * (exponent + bits)
+    return M, exponent
+
+
+def _bits(x: flint.arb) -> int:
+    """The least k with |m| < 2^k for the midpoint m of x; 0 where it is 0 or not finite."""
+    mantissa, exponent = x.mid().man_exp() if x.is_finite() else (0, 0)
+    return int(mantissa).bit_length() + int(exponent) if mantissa else 0
 
 
 def lyapunov_exponents(A: np.ndarray, T: int) -> np.ndarray:
@@ -160,7 +167,8 @@ def lyapunov_exponents(A: np.ndarray, T: int) -> np.ndarray:
         power, scale = _repeatedly_squared(flint.arb_mat(compound_matrix(A, k).tolist()), T.bit_length() - 1)
         M, rest = _repeatedly_squared(power.transpose() * power, SQUARINGS)
         n = M.nrows()
-        top = (sum((M[i, i] for i in range(n)), flint.arb(0)).log() + rest) / 2**SQUARINGS + 2 * scale
+        trace = sum((M[i, i] for i in range(n)), flint.arb(0))
+        top = (trace.log() + rest * flint.arb.const_log2()) / 2**SQUARINGS + 2 * scale * flint.arb.const_log2()
         partial.append(top.union(top - flint.arb(n).log() / 2**SQUARINGS) / (2 * T))
     return np.array([b - a for a, b in itertools.pairwise(partial)], dtype=object)
 

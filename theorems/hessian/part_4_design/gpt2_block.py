@@ -254,9 +254,14 @@ def _medians(
     logs: dict[str, list[float]] = {}
     for _ in range(samples):
         tokens, weights = random_block(d, 8, generator)
-        for name, (kind, softmax) in ((n, k) for n in "QV" for k in (("", True), (" linear", second))):
-            H = hessian_block(weights, tokens, name, sigma or 0.8 / math.sqrt(d), softmax=softmax)
-            logs.setdefault(name + kind, []).append(math.log(float(H.abs().median())))
+        for name in "QV":
+            for softmax in {True, second}:
+                H = hessian_block(weights, tokens, name, sigma or 0.8 / math.sqrt(d), softmax=softmax)
+                found = math.log(float(H.abs().median()))
+                for kind in [
+                    kind for kind, with_softmax in (("", True), (" linear", second)) if with_softmax is softmax
+                ]:
+                    logs.setdefault(name + kind, []).append(found)
     return {name: math.exp(sum(values) / samples) for name, values in logs.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -48,24 +49,29 @@ def _depth_slopes(generator: Any, samples: int, L: int, d_V: int, d_K: int, labe
     def normal(*shape: int) -> Any:
         return torch.randn(*shape, generator=generator, dtype=torch.float64, device=generator.device)
 
+    def blocks(depth: int, tokens: Any, Y: Any, W_Q: Any, W_K: Any, W_V: Any) -> tuple[list[Any], list[Any]]:
+        layers = layer_weights(W_Q, W_K, W_V, depth)
+        outer = [J.T @ J * (2 / (L * d_V)) for J in weight_jacobians(tokens, layers)]
+        return outer, diagonal_blocks(tokens, layers, Y)
+
+    shapes = (L, d_V), (L, d_V), (d_V, 3 * d_K), (d_V, 3 * d_K), (d_V, 3 * d_V)
+    networks = [[normal(*shape) for shape in shapes] for _ in range(samples)]
+    every = [s for scales in ENDS.values() for s in scales]
+    # all networks at all scales together, since to call the derivatives costs more than to compute some more of them
+    X, Y, *stack = (torch.stack([one for one in each for _ in every]) for each in zip(*networks, strict=True))
+    sigma = X.new_tensor(every).repeat(samples)[:, None, None]
     found: dict[Any, list[float]] = {}
-    for _ in range(samples):
-        X, Y = normal(L, d_V), normal(L, d_V) * labels
-        stack = normal(d_V, 3 * d_K), normal(d_V, 3 * d_K), normal(d_V, 3 * d_V)
-        for depth, (end, scales) in itertools.product(DEPTHS, ENDS.items()):
-            layers = layer_weights(*stack, depth)
-            outer, whole = [], []
-            for s in scales:
-                tokens = X * s + shift * X
-                outer.append([(J.T @ J * (2 / (L * d_V))) for J in weight_jacobians(tokens, layers)])
-                whole.append(diagonal_blocks(tokens, layers, Y))
+    for depth in DEPTHS:
+        outer, whole = torch.func.vmap(functools.partial(blocks, depth))(X * sigma + shift * X, Y * labels, *stack)
+        for start, (end, scales) in itertools.product(range(0, len(X), len(every)), ENDS.items()):
+            at = start + every.index(scales[0])
             for i in range(3 * depth):
                 layer = "last" if i >= 3 * (depth - 1) else "others"
-                for name, blocks in (("H_o", outer), (f"H {layer}", whole)):
-                    rise = slope(scales, [_length(row[i]) for row in blocks])
+                for name, of in (("H_o", outer), (f"H {layer}", whole)):
+                    rise = slope(scales, [_length(block) for block in of[i][at : at + len(scales)]])
                     found.setdefault((depth, name, end), []).append(rise)
                 if depth == 1:
-                    gap = (whole[0][i] - outer[0][i]).norm() / outer[0][i].norm()
+                    gap = (whole[i][at] - outer[i][at]).norm() / outer[i][at].norm()
                     found.setdefault("functional", []).append(float(gap))
     return found
 

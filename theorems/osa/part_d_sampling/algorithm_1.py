@@ -132,10 +132,11 @@ def _tests(Q: np.ndarray) -> list[LawTest]:
     tests += [kolmogorov_smirnov(name, entry, lambda q: _entry_cdf(q, n)) for name, entry in corners.items()]
     # invariance from the left characterises the uniform law; independent halves are compared, one of them reflected
     half, other = Q[: samples // 2], Q[samples // 2 :]
-    left, right = _reflection(n), _reflection(m)
+    from_left, from_right = _reflection(n) @ other, other @ _reflection(m)
     for name, statistic in _STATISTICS.items():
-        tests.append(same_law(f"left invariance, {name}", statistic(half), statistic(left @ other)))
-        tests.append(same_law(f"right invariance, {name}", statistic(half), statistic(other @ right)))
+        first = statistic(half)
+        tests.append(same_law(f"left invariance, {name}", first, statistic(from_left)))
+        tests.append(same_law(f"right invariance, {name}", first, statistic(from_right)))
     if n == m:
         tests.append(proportion_test("determinant positive", np.linalg.det(Q) > 0, 0.5))
         traces = Q.trace(axis1=1, axis2=2)
@@ -145,7 +146,7 @@ def _tests(Q: np.ndarray) -> list[LawTest]:
 
 def _weighted_sum(Q: np.ndarray) -> np.ndarray:
     """A linear functional with all coefficients different, shape (samples,)."""
-    return (Q * np.arange(1, Q[0].size + 1).reshape(Q[0].shape)).sum((1, 2))
+    return Q.reshape(len(Q), -1) @ np.arange(1.0, Q[0].size + 1)
 
 
 #: Scalar functions of Q (samples, n, m) whose laws are compared before and after a rotation.
