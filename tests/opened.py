@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,8 @@ IMPORTED: dict[str, set[str]] = {}
 
 def _see(event: str, arguments: tuple[Any, ...]) -> None:
     if event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system"):
-        add_opened([f"{STARTED}{os.fsdecode(arguments[0])}"])
+        program = os.fsdecode(arguments[0])
+        add_opened([f"{STARTED}{shutil.which(program) or program}"])
     elif event == "open" and isinstance(arguments[0], str):
         path = os.path.abspath(arguments[0])
         for opened in _WATCHES:

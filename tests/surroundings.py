@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -90,13 +91,13 @@ def _program(name: str) -> str:
 
 
 def is_covered(executable: str, programs: Iterable[str]) -> bool:
-    """Whether what was started is this Python, part of an installed library, or one of the programs.
+    """Whether what was started is this Python, part of an installed library, made by a test, or one of the programs.
 
     A program that no distribution installed loads what nobody lists.
     """
-    place = Path(shutil.which(executable) or executable).resolve()
+    place = Path(executable).resolve()
     libraries = [path for path in sys.path if "site-packages" in path]
-    if place == Path(sys.executable).resolve() or _is_below(place, libraries):
+    if place == Path(sys.executable).resolve() or _is_below(place, [*libraries, tempfile.gettempdir()]):
         return True
     return Path(executable).name in programs and any(map(os.path.exists, PACKAGES)) and _is_below(place, PLACES)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def tree(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.P
         path.write_text("")
     pytester.makepyfile(layers="VALUE = 1\n", test_other="def test_other():\n    pass\n", test_layers=TESTS)
     monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("COLUMNS", "80")  # which readline, loaded by pytest, sets for processes alone
     return pytester
 
 
@@ -196,6 +198,7 @@ def test_programs_count_with_what_is_installed_and_with_the_variables_that_they_
     packages.write_text("drawing 1")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setattr(surroundings, "PACKAGES", (str(packages),))
+    monkeypatch.setattr(tempfile, "tempdir", str(tree.path / "notes"))  # what tests make themselves
     name_every_file(tree, ", programs=['drawing']", "subprocess.run(['drawing'], check=True)")
     assert [times(tree), times(tree)] == [2, 2], "what no distribution has installed loads what nobody lists"
     monkeypatch.setattr(surroundings, "PLACES", (str(folder),))
@@ -209,6 +212,8 @@ def test_programs_count_with_what_is_installed_and_with_the_variables_that_they_
     module = tree.path / "test_layers.py"
     module.write_text(module.read_text().replace("drawing'])", "writing'])"))
     assert [times(tree), times(tree)] == [2, 2]
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    assert [times(tree), times(tree)] == [2, 0], "what a test makes follows from its inputs"
 
 
 def test_nothing_is_kept_of_a_test_that_reads_evidence(tree: pytest.Pytester) -> None:
