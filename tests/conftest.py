@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.made_up_evidence import made_up, with_links
 from verify.evidence.store import EvidenceWriter
-from verify.report import Report, build, write
+from verify.report import Report, build, provenance, write
 from verify.site import write_site
 from verify.vocabulary import load
 
@@ -73,7 +74,15 @@ ON_THE_SITE = (
 
 
 @pytest.fixture(scope="session")
-def full_report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def of_no_repository() -> Iterator[None]:
+    """Reports name the same commit whatever the state of the repository, which is no input of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(provenance, "_commit", lambda package: "0123456789abcdef0123456789abcdef01234567+")
+        yield
+
+
+@pytest.fixture(scope="session")
+def full_report(of_no_repository: None, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """A report of those claims, as if every check had upheld its claim."""
     claims = with_links(load(), ON_THE_SITE)
     recorder = EvidenceWriter(tmp_path_factory.mktemp("evidence"))

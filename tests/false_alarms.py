@@ -47,13 +47,13 @@ def seeded(layer: Layer, seed: int, device: str = "cpu") -> Gate:
     return made
 
 
-def alarms(layer: Layer, seed: int, device: str = "cpu") -> list[Finding]:
-    """The checks that a layer breaks at a seed; all of them where it satisfies none."""
+def alarms(layer: Layer, seed: int, device: str = "cpu", shrinking: bool = True) -> list[Finding]:
+    """The checks that a layer breaks at a seed, at inputs made small if asked for; all of them where it satisfies none."""
     made = seeded(layer, seed, device)
     torch.manual_seed(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = [made.run(check, dtype) for check, dtype in made.checks]
+        found = [made.run(check, dtype, shrinking=shrinking) for check, dtype in made.checks]
     decided = any(finding.status == SATISFIED for finding in found)
     return [finding for finding in found if finding.status == BROKEN or not decided]
 

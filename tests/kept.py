@@ -3,10 +3,13 @@
     @pytest.mark.kept                           code alone decides
     @pytest.mark.kept("docs/wrong-layers.md")   and a file, or the files of a folder, that the test reads
     @pytest.mark.kept("../shared/claims")       outside the project nobody watches what is opened: it has to be named
+    @pytest.mark.kept(".")                      every file of the project, for a test that starts processes
+    @pytest.mark.kept(".", programs=["git"])    and programs that it or its processes start, besides Python
 
 Its inputs are all claims and the engine, the module of the test and what that imports or names, the files of the marker,
 the installed libraries, Python, the processor, and the options of the run.  If one of them is another, the test runs.  If a
-test opens another file of the project, nothing is kept of it, and the summary names the file.
+test opens another file of the project, nothing is kept of it, and the summary names the file.  What a process opens that is
+no fork of the loaded one nobody sees: so the test has to name every file of the project, or nothing is kept of it.
 
 Only a test that passed is not run again.  One that failed is kept as failed, and runs until an input is another.
 """
@@ -16,16 +19,15 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import platform
 import re
-import sys
 from collections.abc import Collection, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.opened import IMPORTED, listen, watching
+from tests.opened import IMPORTED, STARTED, listen, watching
+from tests.surroundings import around_processes, is_covered, surroundings
 from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.evidence.sources import digest_of, source_of
 from verify.evidence.store import EvidenceWriter, current, in_force, read
@@ -35,16 +37,16 @@ WHOLE = ("theorems", "verify")
 #: Folders of these that count for tests that reach them, or that start processes: commands, and what is shown of evidence.
 PARTS = ("verify/cli", "verify/report", "verify/site")
 #: What every test is run by.
-RUNNERS = ("pyproject.toml", "tests/durations.py", "tests/kept.py", "tests/opened.py")
+RUNNERS = ("pyproject.toml", "tests/durations.py", "tests/kept.py", "tests/opened.py", "tests/surroundings.py")
+#: What a marker says that names every file of the project.
+EVERY = "."
+#: What commands write into the project's folder, which is no input, and what is hidden there and is one.
+WRITTEN = ("build", "dist", "mutants", "report", "rocq/claims")
+COMPILED = (".vo", ".vos", ".vok", ".glob")
+NOT_HIDDEN = (".ci", ".gitignore", ".verify")
 #: In the text of a test: names of modules of the project, and what starts other processes or other runs of pytest.
 _NAMED = re.compile(r"\b(?:tests|theorems|verify)(?:\.[A-Za-z_]\w*)+")
 _STARTS = re.compile(r"\b(?:subprocess|multiprocessing|pytester|runpy|fork)\b")
-#: Environment variables that decide which kernels compute, how Python runs, how commands print, and which planted defect is
-#: switched on.
-VARIABLES = (
-    "ATEN_", "CI", "COLUMNS", "CUDA_", "FORCE_COLOR", "HYPOTHESIS_", "JAX_", "LANG", "LC_", "MKL_", "MUTANT_", "NO_COLOR", "OMP_",
-    "OPENBLAS_", "PYTHON", "PYTORCH_", "TORCH", "TZ", "XLA_",
-)  # fmt: skip
 CHECK = "test"  #: of the records of tests
 AS = "kept as"  #: the fingerprint, where reports of workers come together
 NOT_KEPT = "not kept"  #: why
@@ -82,7 +84,8 @@ def _is_of_tests(root: Path, file: Path) -> bool:
 def _is_own(root: Path, path: Path) -> bool:
     """Whether it is a file of the project; what an installation wrote about it follows from others that are inputs."""
     parts = path.relative_to(root).parts if path.is_relative_to(root) else ()
-    return bool(parts) and not any(part.startswith(".") or part.endswith(".egg-info") for part in parts)
+    hidden = any(part.startswith(".") and part not in NOT_HIDDEN for part in parts)
+    return bool(parts) and not hidden and not any(part.endswith(".egg-info") for part in parts)
 
 
 def _reached_from(root: Path, files: Iterable[Path]) -> set[Path]:
@@ -111,6 +114,20 @@ def _whole(root: Path) -> frozenset[Path]:
 
 
 @functools.cache
+def _every(root: Path) -> frozenset[Path]:
+    """All files of the project but for what commands write there."""
+    found = set()
+    for place, folders, names in os.walk(root):
+        inside = [(folder, os.path.relpath(os.path.join(place, folder), root)) for folder in folders]
+        folders[:] = [
+            folder for folder, path in inside
+            if path not in WRITTEN and folder not in ("__pycache__", ".verify") and _is_own(root, root / path)
+        ]  # fmt: skip
+        found.update(Path(place, name) for name in names if not name.endswith(COMPILED))
+    return frozenset(path for path in found if _is_own(root, path) and path.is_file())
+
+
+@functools.cache
 def files_of(
     root: Path, module: Path, named: tuple[str, ...] = (), fixtures: frozenset[Path] = frozenset()
 ) -> frozenset[Path]:
@@ -123,48 +140,19 @@ def files_of(
     shown = [root / part for part in PARTS]
     left_out = [part for part in shown if not (starts or any(path.is_relative_to(part) for path in own))]
     engine = {path for path in _whole(root) if not any(path.is_relative_to(part) for part in left_out)}
-    texts = {path for name in named for path in (_below(root / name) if (root / name).is_dir() else [root / name])}
-    known = {path for path in texts if path.is_file()}  # what is beside a checkout may be missing
-    return frozenset({*engine, *(path for path in reached if _is_of_tests(root, path)), *runners, *known})
+    named_files = {path for name in named if name != EVERY for path in _named(root / name)}
+    known = {path for path in named_files if path.is_file()}  # what is beside a checkout may be missing
+    every = _every(root) if EVERY in named else ()
+    return frozenset({*engine, *(path for path in reached if _is_of_tests(root, path)), *runners, *known, *every})
+
+
+def _named(path: Path) -> Iterable[Path]:
+    return _below(path) if path.is_dir() else [path]
 
 
 @functools.cache
 def _digest(file: Path) -> str:
     return digest_of([file.read_bytes().hex()])
-
-
-def surroundings() -> list[str]:
-    """What computes beside the project: libraries, Python, the processor, and the variables that choose among its kernels."""
-    folders = [Path(path) for path in sys.path if path and Path(path).is_dir()]
-    libraries = {
-        path.name for folder in folders for path in folder.iterdir() if path.suffix in (".dist-info", ".egg-info")
-    }
-    chosen = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES) and name != "PYTHONPATH"}
-    return [
-        *sorted(libraries),
-        sys.version,
-        _flags(),
-        platform.system(),
-        platform.machine(),
-        _processor(),
-        *(f"{n}={v}" for n, v in sorted(chosen.items())),
-    ]
-
-
-def _flags() -> str:
-    """How Python was started: without assertions most tests pass."""
-    return f"-O {sys.flags.optimize} -b {sys.flags.bytes_warning} -W {sys.warnoptions}"
-
-
-@functools.cache
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    return " ".join(
-        sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
-    )
 
 
 def fingerprint(root: Path, files: Collection[Path], about: Iterable[str]) -> str:
@@ -178,7 +166,7 @@ def fingerprint(root: Path, files: Collection[Path], about: Iterable[str]) -> st
 def _not_among(root: Path, opened: Iterable[str], files: Collection[Path]) -> list[str]:
     """Files of the project that were opened and are not among the inputs; compiled ones stand for their sources."""
     found = set()
-    for path in map(Path, opened):
+    for path in (Path(name) for name in opened if not name.startswith(STARTED)):
         if path.parent.name == "__pycache__":
             path = path.parent.parent / f"{path.name.partition('.')[0]}.py"
         if _is_own(root, path) and path not in files and path.is_file():
@@ -186,12 +174,24 @@ def _not_among(root: Path, opened: Iterable[str], files: Collection[Path]) -> li
     return sorted(found)
 
 
+def _programs(marker: pytest.Mark) -> tuple[str, ...]:
+    return tuple(marker.kwargs.get("programs", ()))
+
+
+def _not_named(opened: Iterable[str], marker: pytest.Mark | None) -> list[str]:
+    """Programs that were started, of which nobody sees what they read: all, unless every file of the project is named."""
+    started = {name.removeprefix(STARTED) for name in opened if name.startswith(STARTED)}
+    if marker is None or EVERY not in marker.args:
+        return sorted(started)
+    return sorted(each for each in started if not is_covered(each, _programs(marker)))
+
+
 # -- in pytest ---------------------------------------------------------------------------------------------------------
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "kept(*files): passes by its kept outcome if no input is another; it reads files"
+        "markers", "kept(*files, programs): passes by its kept outcome if no input is another; it reads files"
     )
     if not config.option.collectonly:
         config.pluginmanager.register(Kept(config), "kept-outcomes")
@@ -208,7 +208,7 @@ class Kept:
         options = ("effort", "device", "dtype", "hypothesis_seed", "pythonwarnings", "override_ini")
         self.about = [*surroundings(), *(f"{name}={getattr(config.option, name, None)}" for name in options)]
         self.effort = config.option.effort
-        for cached in (_module_file, _mentioned_by, _whole, files_of, _digest):
+        for cached in (_module_file, _mentioned_by, _whole, _every, files_of, _digest):
             cached.cache_clear()
         folders = (*WHOLE, "tests", "docs")
         self.state = {path: _state(path) for folder in folders for path in _below(self.root / folder)}
@@ -227,13 +227,14 @@ class Kept:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         marked = [(item, marker) for item in session.items if (marker := item.get_closest_marker("kept"))]
-        prints: dict[frozenset[Path], str] = {}
+        prints: dict[tuple[frozenset[Path], tuple[str, ...]], str] = {}
         for item, marker in marked:
             files = self.files[item.nodeid] = files_of(self.root, item.path, marker.args, _fixtures_of(item, self.root))
             self.state.update({path: _state(path) for path in files if path not in self.state})
-            if files not in prints:
-                prints[files] = fingerprint(self.root, files, self.about)
-            self.fingerprints[item.nodeid] = prints[files]
+            beside = tuple(around_processes(_programs(marker))) if EVERY in marker.args else ()
+            if (files, beside) not in prints:
+                prints[files, beside] = fingerprint(self.root, files, [*self.about, *beside])
+            self.fingerprints[item.nodeid] = prints[files, beside]
         if not marked:
             return
         records = in_force(current(read(self.folder)[0], self.fingerprints))
@@ -278,8 +279,11 @@ class Kept:
         files = self.files[item.nodeid]
         imported = (IMPORTED.get(str(path), ()) for path in files)
         prepared = (self.opened_by.get(each, ()) for each in _fixtures(item))
-        if unknown := _not_among(self.root, item.stash[_OPENED].union(*imported, *prepared), files):
+        opened = item.stash[_OPENED].union(*imported, *prepared)
+        if unknown := _not_among(self.root, opened, files):
             return NOT_KEPT, f"{item.path.name} reads {', '.join(unknown)}, which its marker `kept` does not name"
+        if unknown := _not_named(opened, item.get_closest_marker("kept")):
+            return NOT_KEPT, f"{item.path.name} starts {', '.join(unknown)}, which its marker `kept` does not allow for"
         if not self._is_as_before(files):
             return NOT_KEPT, "code was written during the run"
         return AS, f"{self.fingerprints[item.nodeid]} {UPHELD if item.nodeid in self.passed else ''}"

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.opened import add_opened, watching
+from tests.opened import add_opened, unwatched, watching
 
 ROOT = Path(__file__).resolve().parents[1]
 #: What the commands import sooner or later.
@@ -36,6 +36,8 @@ MODULES = (
     "latex2mathml.converter", "verify.cli", "verify.checks.bound_proofs", "verify.checks.proofs", "verify.evidence.parallel",
     "verify.gate", "verify.report", "verify.site",
 )  # fmt: skip
+#: The packages of which they ask for all claims.
+CLAIMS = ("theorems",)
 
 
 class Loaded:
@@ -84,7 +86,8 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """`python -m module arguments` in a folder; the environment is this one's unless another is given."""
     if not _LOADED:
-        _LOADED.append(Loaded())
+        with unwatched():  # the process only imports
+            _LOADED.append(Loaded())
     with tempfile.TemporaryDirectory() as folder:
         paths = Path(folder, "out"), Path(folder, "err")
         given = {**(os.environ if environment is None else environment)}
@@ -142,6 +145,9 @@ def _load() -> None:
     for name in MODULES:
         with contextlib.suppress(ImportError):  # of an extra that is not installed
             importlib.import_module(name)
+    modules_of = importlib.import_module("verify.vocabulary.registry").modules_of
+    for name in CLAIMS:
+        modules_of(name)
 
 
 def _become(installed: list[str], module: str, arguments: list[str], cwd: str, environment: dict[str, str]) -> None:

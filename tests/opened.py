@@ -1,22 +1,29 @@
-"""What is opened while a test runs, by the audit events of the interpreter, in this process and in forks of the loaded one."""
+"""What is opened and started while a test runs, by the audit events of this process and of forks of the loaded one."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 _WATCHES: list[set[str]] = []
+#: What precedes a program that was started, among the paths that were opened.
+STARTED = "started "
 #: By module, what was opened when it was imported.
 IMPORTED: dict[str, set[str]] = {}
 
 
 def _see(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open" and isinstance(arguments[0], str):
+    if event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system"):
+        program = os.fsdecode(arguments[0])
+        if os.path.basename(program) != "uname":  # by which `platform` asks for the processor, an input of every test
+            add_opened([f"{STARTED}{shutil.which(program) or program}"])
+    elif event == "open" and isinstance(arguments[0], str):
         path = os.path.abspath(arguments[0])
         for opened in _WATCHES:
             opened.add(path)
@@ -42,6 +49,17 @@ def watching(opened: set[str]) -> Iterator[None]:
         yield
     finally:
         _WATCHES.pop()
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Inside, what is opened and started serves every test, and is none's."""
+    watches = _WATCHES[:]
+    _WATCHES.clear()
+    try:
+        yield
+    finally:
+        _WATCHES[:] = watches
 
 
 def add_opened(paths: Iterable[str]) -> None:

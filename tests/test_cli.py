@@ -141,7 +141,7 @@ def test_a_changed_verdict_fails_against_a_baseline(folder: Path) -> None:
     assert "open -> holds" in (folder / "report/summary.md").read_text()
 
 
-@pytest.mark.kept
+@pytest.mark.kept(".")
 def test_without_its_libraries_the_site_names_the_extra_and_nothing_is_written(folder: Path) -> None:
     (folder / "sitecustomize.py").write_text("import verify.site\nverify.site.LIBRARIES = ('no_such_library',)\n")
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
@@ -223,6 +223,7 @@ def test_list_and_show_mention_rejected_lines(folder: Path) -> None:
         assert "rejected evidence: .verify/evidence/foreign.jsonl:1: not a record" in verify(folder, *arguments).stderr
 
 
+@pytest.mark.kept(".")
 @pytest.mark.long("two workers import torch, and two more after the first were killed")
 def test_a_killed_worker_is_named_and_the_rest_goes_on(folder: Path) -> None:
     write_claim(folder / "demo_claims", "suicidal", before="import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
@@ -253,6 +254,7 @@ def processes_of(session: int) -> list[str]:
     return [line for line in listed.stdout.splitlines() if line.strip() and not line.startswith("Z")]
 
 
+@pytest.mark.kept(".", programs=["ps"])
 @pytest.mark.long("two workers import torch, in a process that is not a fork")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_stopped_leaves_no_worker_and_resumes(folder: Path, how: signal.Signals) -> None:
@@ -309,6 +311,7 @@ def test_bad_usage_names_the_argument_and_writes_nothing(folder: Path, arguments
     assert not (folder / "report").exists() and not (folder / ".verify").exists()
 
 
+@pytest.mark.kept(".")
 def test_a_fork_looks_where_an_interpreter_looks(tmp_path: Path) -> None:
     (tmp_path / "places.py").write_text("import sys\nprint(*dict.fromkeys(sys.path), sep='\\n')\n")
     command, settings = [sys.executable, "-m", "places"], {**os.environ, "PYTHONPATH": str(tmp_path / "other")}
@@ -316,6 +319,7 @@ def test_a_fork_looks_where_an_interpreter_looks(tmp_path: Path) -> None:
     assert loaded.run("places", [], tmp_path, settings).stdout.splitlines() == anew.stdout.splitlines()
 
 
+@pytest.mark.kept(".")
 def test_listing_does_not_import_torch() -> None:
     code = (
         "import sys, verify.cli; verify.cli.main(['list']); sys.exit('torch' in sys.modules or 'sympy' in sys.modules)"

@@ -86,6 +86,7 @@ def test_a_list_is_cut_to_the_terminal_only(monkeypatch: pytest.MonkeyPatch) -> 
     assert fitted("a long line", 4) == "a lon…" and fitted("short", 4) == "short"
 
 
+@pytest.mark.kept(".")
 def test_the_command_is_a_module_too(folder: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "verify", "--version"], cwd=folder, capture_output=True, text=True, check=True
@@ -128,6 +129,7 @@ def on_a_terminal(folder: Path, *arguments: str, **environment: str) -> str:
     return text.decode()
 
 
+@pytest.mark.kept(".")
 def test_colours_are_for_terminals_whose_users_want_them(folder: Path) -> None:
     assert "\x1b[32mholds" in on_a_terminal(folder, "list", TERM="xterm")
     assert "\x1b[" not in on_a_terminal(folder, "list", TERM="xterm", NO_COLOR="1")

@@ -23,6 +23,8 @@ from verify.checks.settings import settings_for
 from verify.evidence import cluster
 from verify.vocabulary.errors import InputError
 
+pytestmark = pytest.mark.kept(".")
+
 WITHOUT = "distributed is not installed (it comes with the extra 'distributed')"
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.kept("docs/curvature-of-models.md")
+
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "curvature-of-models.md").read_text(encoding="utf-8")
 #: Code with what is printed by it.
 STEPS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.S)

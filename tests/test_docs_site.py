@@ -17,6 +17,8 @@ from verify.report import Report, restricted
 from verify.site import write_site
 from verify.vocabulary import load
 
+pytestmark = pytest.mark.kept(".", programs=["chromium"])
+
 pytest.importorskip("sphinx", reason="the docs are built by Sphinx, which is in the extra 'docs'")
 pytest.importorskip("myst_parser", reason="the docs are read by MyST, which is in the extra 'docs'")
 

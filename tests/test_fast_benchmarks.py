@@ -106,6 +106,7 @@ def test_every_point_of_attention_has_a_row_and_a_goal(measuring: Any, monkeypat
     assert {1024, 2048, 4096, 8192} <= {case.size for case in topic.cases}
 
 
+@pytest.mark.kept(".")
 @pytest.mark.long("it measures")
 def test_the_command_writes_what_it_measured(tmp_path: Path) -> None:
     written, page = tmp_path / "found.json", tmp_path / "page.md"

@@ -17,6 +17,8 @@ from verify.evidence.fingerprints import fingerprint
 from verify.evidence.sources import source_of
 from verify.vocabulary import Claim, Equal, load
 
+pytestmark = pytest.mark.kept
+
 PROVED = toy.toy("proved-identity", Equal(), all_sizes=True)
 AT_SIZES = toy.toy("identity-at-sizes", Equal(), at_sizes=True)
 

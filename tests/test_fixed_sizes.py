@@ -24,7 +24,7 @@ from verify.report import build, write
 from verify.site import write_site
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, HasStructure, Registry, RegistryError, Shape, Size, load
 
-pytestmark = pytest.mark.kept
+pytestmark = pytest.mark.kept("docs/papers")
 
 Left = Annotated[Any, Shape("m", "n")]
 Right = Annotated[Any, Shape("n", "m")]

@@ -93,12 +93,14 @@ def test_what_has_no_derivatives_is_called_as_often() -> None:
 @pytest.mark.parametrize(("factor", "rejected"), [(1.0, False), (1.01, True)])
 def test_the_count_of_false_alarms_sees_what_is_rejected(factor: float, rejected: bool) -> None:
     layer = Layer("planted", lambda: lambda T: factor * torch.softmax(T, -1), subject="hessian.softmax")
-    assert bool(alarms(layer, 3)) == rejected
+    assert bool(alarms(layer, 3, shrinking=False)) == rejected
     assert seeded(layer, 3).comparison.settings.seed == 3  # type: ignore[union-attr]
 
 
 def test_the_count_of_false_alarms_fails_where_nothing_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main("0", "no.such.subject") == 1
-    monkeypatch.setattr(Gate, "run", lambda self, check, dtype: Finding(check, "", dtype, UNCHECKABLE, "lost"))
+    monkeypatch.setattr(
+        Gate, "run", lambda self, check, dtype, **kwargs: Finding(check, "", dtype, UNCHECKABLE, "lost")
+    )
     layer = Layer("planted", lambda: lambda X, gamma, epsilon: X, subject="transformer.rms_norm_of_samples")
     assert {finding.status for finding in alarms(layer, 3)} == {UNCHECKABLE}

@@ -218,6 +218,7 @@ def test_a_report_names_the_kernels_that_did_not_run() -> None:
     assert "second and forward derivatives in half precision" in halves.not_exercised({})
 
 
+@pytest.mark.kept(".")
 def test_the_gate_does_without_what_tests_and_texts_need() -> None:
     """torch, numpy and flint, which encloses definitions, are enough; sympy and mpmath come with torch."""
     absent = ("hypothesis", "jax", "jaxtyping", "matplotlib", "pylatexenc", "pytest", "scipy", "transformers", "yaml")

@@ -136,6 +136,7 @@ def test_a_run_that_names_an_implementation_and_selects_none_of_its_checks_fails
     configured.stdout.fnmatch_lines([said])
 
 
+@pytest.mark.kept(".")
 @pytest.mark.long("a worker of pytest-xdist imports torch")
 def test_a_wrong_option_is_a_usage_error(fresh):
     fresh.makepyfile("def test_one():\n    pass\n")

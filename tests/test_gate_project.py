@@ -18,6 +18,8 @@ import yaml
 import verify
 from tests import loaded
 
+pytestmark = pytest.mark.kept(".", programs=["bash", "env", "git", "pre-commit"])
+
 ROOT = Path(verify.__file__).parent.parent
 PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
 

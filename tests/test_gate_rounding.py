@@ -32,6 +32,8 @@ from verify.gate.rounding import (
     reference,
 )
 
+pytestmark = pytest.mark.kept
+
 GRAIN = 2.0**-20
 EPS = torch.finfo(torch.float64).eps
 HALF = torch.finfo(torch.bfloat16).eps

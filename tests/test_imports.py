@@ -12,6 +12,8 @@ import pytest
 
 import theorems
 
+pytestmark = pytest.mark.kept(".")
+
 ROOT = Path(__file__).parents[1]
 # tomllib came with Python 3.11; pytest brings tomli before that
 _TOML = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")

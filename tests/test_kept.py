@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests import kept, opened
+from tests import kept, opened, surroundings
 
 TESTS = """
     from pathlib import Path
@@ -43,6 +45,7 @@ def tree(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.P
         path.write_text("")
     pytester.makepyfile(layers="VALUE = 1\n", test_other="def test_other():\n    pass\n", test_layers=TESTS)
     monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("COLUMNS", "80")  # which readline, loaded by pytest, sets for processes alone
     return pytester
 
 
@@ -71,7 +74,7 @@ def another_library(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def another_processor(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "_processor", lambda: "one more")
+    monkeypatch.setattr(surroundings, "_processor", lambda: "one more")
 
 
 def other_kernels(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +94,7 @@ def narrow_terminal(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_assertions(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "_flags", lambda: "-O 1")
+    monkeypatch.setattr(surroundings, "_flags", lambda: "-O 1")
 
 
 @pytest.mark.parametrize(
@@ -127,6 +130,104 @@ def test_what_is_beside_the_project_counts_where_it_is_named(tree: pytest.Pytest
     for text in ("one", "another"):
         (folder / "claims.yaml").write_text(text)
         assert [times(tree), times(tree)] == [2, 0]
+
+
+def name_every_file(tree: pytest.Pytester, more: str = "", line: str = "pass") -> None:
+    """Let the test of the project name all of it, and do one thing more."""
+    module = tree.path / "test_layers.py"
+    text = (
+        module.read_text()
+        .replace('kept("docs")', f'kept("."{more})')
+        .replace("import pytest", "import os, subprocess, sys, pytest")
+    )
+    module.write_text(text.replace("    assert VALUE", f"    {line}\n    assert VALUE"))
+
+
+def test_every_file_of_the_project_counts_where_all_are_named(tree: pytest.Pytester) -> None:
+    name_every_file(tree)
+    for name in (".ci/run", "report/index.html", ".verify/evidence/one.jsonl", ".cache/one", "rocq/theory.vo"):
+        (tree.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree.path / name).write_text("")
+    assert [times(tree), times(tree)] == [2, 0]
+    for name in ("test_other.py", "verify/site/pages.py", "notes/other.md", "notes/new.md", ".ci/run"):
+        (tree.path / name).touch()
+        write(name)(tree.path, None)  # type: ignore[arg-type]
+        assert [times(tree), times(tree)] == [2, 0], name
+    for name in ("report/index.html", ".verify/evidence/one.jsonl", ".cache/one", "rocq/theory.vo"):
+        write(name)(tree.path, None)  # type: ignore[arg-type]
+        assert times(tree) == 0, name
+
+
+PROCESS = "subprocess.run([sys.executable, '-c', ''], check=True)"
+
+
+def test_nothing_is_kept_of_a_test_that_starts_a_process_unless_it_names_every_file(tree: pytest.Pytester) -> None:
+    module = tree.path / "test_layers.py"
+    before = module.read_text()
+    name_every_file(tree, line=PROCESS)
+    assert [times(tree), times(tree)] == [2, 0]
+    module.write_text(module.read_text().replace('kept(".")', 'kept("docs", "notes")'))
+    assert [times(tree), times(tree)] == [2, 2]
+    result = tree.runpytest_inprocess("-p", "tests.kept", "test_layers.py")
+    result.stdout.fnmatch_lines(
+        ["NOT KEPT  test_layers.py::test_layer: test_layers.py starts *python*, which its marker*"]
+    )
+    module.write_text(before)
+    assert [times(tree), times(tree)] == [2, 0]
+
+
+def test_a_process_that_a_fixture_starts_once_counts_for_every_test_that_it_serves(tree: pytest.Pytester) -> None:
+    module = tree.path / "test_layers.py"
+    text = (
+        module.read_text()
+        .replace("import pytest", "import subprocess, sys, pytest")
+        .replace("fixture", "fixture(scope='module')")
+    )
+    module.write_text(text.replace("def prepared():", f"def prepared():\n    {PROCESS}"))
+    assert [times(tree), times(tree)] == [2, 2]
+
+
+def test_programs_count_with_what_is_installed_and_with_the_variables_that_they_read(
+    tree: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, packages = tree.path.parent / "programs", tree.path.parent / "status"
+    folder.mkdir()
+    program = folder / "drawing"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    packages.write_text("drawing 1")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setattr(surroundings, "PACKAGES", (str(packages),))
+    monkeypatch.setattr(tempfile, "tempdir", str(tree.path / "notes"))  # what tests make themselves
+    name_every_file(tree, ", programs=['drawing']", "subprocess.run(['drawing'], check=True)")
+    assert [times(tree), times(tree)] == [2, 2], "what no distribution has installed loads what nobody lists"
+    monkeypatch.setattr(surroundings, "PLACES", (str(folder),))
+    assert [times(tree), times(tree)] == [2, 0]
+    program.write_text("#!/bin/sh\n# another\n")
+    assert [times(tree), times(tree)] == [2, 0]
+    packages.write_text("drawing 2")
+    assert [times(tree), times(tree)] == [2, 0]
+    monkeypatch.setenv("DASK_LOGGING", "other")
+    assert [times(tree), times(tree)] == [2, 0]
+    module = tree.path / "test_layers.py"
+    module.write_text(module.read_text().replace("drawing'])", "writing'])"))
+    assert [times(tree), times(tree)] == [2, 2]
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    assert [times(tree), times(tree)] == [2, 0], "what a test makes follows from its inputs"
+
+
+def test_nothing_is_kept_of_a_test_that_reads_evidence(tree: pytest.Pytester) -> None:
+    path = tree.path / ".verify/evidence/one.jsonl"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    name_every_file(tree, line=f"open({str(path)!r}).close()")
+    assert [times(tree), times(tree)] == [2, 2]
+
+
+def test_draws_of_hypothesis_do_not_depend_on_what_else_is_loaded() -> None:
+    """Here a test would draw numbers that stand in any module that another test has imported."""
+    providers = pytest.importorskip("hypothesis.internal.conjecture.providers")
+    assert len(providers._get_local_constants()) == 0
 
 
 def test_what_the_test_does_not_reach_is_none(tree: pytest.Pytester) -> None:
@@ -202,8 +303,10 @@ def test_nothing_is_kept_of_a_test_that_opens_what_its_marker_does_not_name(
     result.stdout.fnmatch_lines(["NOT KEPT  test_layers.py::test_layer: *reads notes/other.md, which its marker*"])
     assert times(tree) == 2
     module.write_text(module.read_text().replace("notes/other.md", "docs/table.md"))
+    before = dict(opened.IMPORTED)
     opened.IMPORTED.clear()  # as in a new process
     assert [times(tree), times(tree)] == [2, 0]
+    opened.IMPORTED.update(before)
 
 
 def test_what_a_fixture_opens_once_is_opened_for_every_test_that_it_serves(tree: pytest.Pytester) -> None:

@@ -26,6 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "rocq"))
 
 from conditions import is_structure, of_structure
 
+pytestmark = pytest.mark.kept
+
 REGISTRY = load("theorems")
 
 

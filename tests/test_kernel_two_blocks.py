@@ -16,6 +16,8 @@ from verify.kernel.coherent_blocks import smallest_gain
 from verify.kernel.quantities import number
 from verify.kernel.refusal import Refused
 
+pytestmark = pytest.mark.kept
+
 GAIN = "smallest gain"
 TERMS = ["terms"]
 

@@ -23,6 +23,8 @@ from verify.matrix import concatenate, eye, ones, rational, softmax, total
 from verify.report.proof_texts import headline, proof_text
 from verify.vocabulary import Claim, PowerRate, QuadraticRate, RegistryError, Shape, TendsTo
 
+pytestmark = pytest.mark.kept
+
 Rows = Annotated[Any, Shape("m", "n")]
 SETTINGS = settings_for("quick")
 SCALES = (16, 64, 256, 1024, 4096)

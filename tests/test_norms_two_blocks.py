@@ -22,6 +22,8 @@ from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.world import world
 from verify.matrix import concatenate, maximum, sqrt
 
+pytestmark = pytest.mark.kept
+
 SIZES = {"m": 5, "n": 2, "k": 3}
 m, n, k = (sympy.Symbol(name, positive=True, integer=True) for name in SIZES)
 SHAPES: dict[str, tuple[Any, Any]] = {

@@ -29,6 +29,8 @@ from verify.oracles import count, largest, without_numbers
 from verify.report.proof_texts import headline
 from verify.vocabulary import ArithmeticUnsupported, AtMost, Claim, FollowsLaw, OrderOfGrowth, RegistryError, Size
 
+pytestmark = pytest.mark.kept
+
 Rows = Annotated[int, Size("m")]
 Columns = Annotated[int, Size("n")]
 SETTINGS = settings_for("quick")

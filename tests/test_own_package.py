@@ -98,6 +98,7 @@ def test_the_printed_call_works(
     assert sides["assumptions hold"] and "1.4047" in sides["oracle"][0]
 
 
+@pytest.mark.kept(".")
 def test_a_failure_prints_a_call_that_works(outside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")  # where pytest's last lines repeat whole messages
     (tmp_path / "my_theorems").mkdir()

@@ -19,6 +19,8 @@ from verify.oracles import NormalLaw, kolmogorov_smirnov, moment_test, proportio
 from verify.oracles.statistics import CURVE
 from verify.vocabulary import InputError, load
 
+pytestmark = pytest.mark.kept
+
 SETTINGS = settings_for("quick")
 
 

@@ -27,6 +27,8 @@ from verify.report.weights import stated, weights_of
 from verify.report.wording import how_sure
 from verify.vocabulary import InputError, Registry, load
 
+pytestmark = pytest.mark.kept(".")
+
 CHOSEN = ("skipless.eq-17", "skipless.eq-17-corrected", "skipless.eq-17-moments")
 SETTINGS = settings_for("quick")
 

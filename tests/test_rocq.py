@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.kept(".", programs=["coqc"])
+
 FOLDER = Path(__file__).parents[1] / "rocq"
 sys.path.insert(0, str(FOLDER))
 

@@ -15,6 +15,8 @@ sys.path.insert(0, str(FOLDER))
 from export import HEADER, exported, written
 from theory import compiled_theory, coqc
 
+pytestmark = pytest.mark.kept(".", programs=["coqc"])
+
 
 def step(e: list[Any]) -> list[Any]:
     return ["f", "step", [[[], e]], []]

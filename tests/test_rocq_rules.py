@@ -21,6 +21,8 @@ sys.path.insert(0, str(FOLDER))
 from formulas import FORMULA_HEADER
 from theory import compiled_theory, coqc
 
+pytestmark = pytest.mark.kept(".", programs=["coqc"])
+
 #: An index of a function's own, and one that is none's, each of size 0; likewise of size 1.
 S, U, A, B, C = "(i 0 0)", "(i 1 0)", "(i 5 0)", "(i 6 0)", "(i 7 0)"
 OF_TWO = "(i 8 1)"

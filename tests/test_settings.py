@@ -9,6 +9,8 @@ import pytest
 
 from verify.vocabulary import Assumption, Claim, Equal, Paper, Real, RegistryError, Scale, Setting, Shape, Size
 
+pytestmark = pytest.mark.kept
+
 PAPER = Paper("toy", "Toy claims", "nobody", "row-major")
 Matrix = Annotated[Any, Shape("m", "n")]
 

@@ -42,6 +42,8 @@ from verify.site.plots import plots_of
 from verify.site.side_by_side import compared
 from verify.vocabulary import Claim, InputError, load
 
+pytestmark = pytest.mark.kept(".", programs=["pdflatex"])
+
 
 class Page(HTMLParser):
     """What the tests ask about a page: ids, links, headings, landmarks, images, labels."""

@@ -45,9 +45,13 @@ RULES = {
 }
 WITHOUT_FORMULAS = {"include": [["html"]], "exclude": [["math"]]}
 
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM.is_file(), reason=f"no {CHROMIUM}: apt-get install chromium, as .ci/run does, to test the site in it"
-)
+pytestmark = [
+    pytest.mark.kept(".", programs=["chromium"]),
+    pytest.mark.skipif(
+        not CHROMIUM.is_file(),
+        reason=f"no {CHROMIUM}: apt-get install chromium, as .ci/run does, to test the site in it",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

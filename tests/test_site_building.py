@@ -15,6 +15,8 @@ from verify.report import Report, restricted
 from verify.report.baseline import Change
 from verify.site import building, write_site
 
+pytestmark = pytest.mark.kept(".")
+
 CHANGED = "dynamics.eq-34"
 
 

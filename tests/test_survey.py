@@ -12,6 +12,8 @@ import torch
 from verify.gate.survey import Surveyed, SurveyRow, examine_layer, layers_of, page, rows_of
 from verify.vocabulary import InputError
 
+pytestmark = pytest.mark.kept(".")
+
 PAGE = Path(__file__).resolve().parents[1] / "docs/survey.md"
 NORM = "transformer.rms_norm"
 
