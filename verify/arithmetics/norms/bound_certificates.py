@@ -397,15 +397,18 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     if not apart:
         yield from _by_facts(gaps, every, 1, w, facts)
         yield from _cases(several, a, b, w, facts, depth)
+        yield from _by_facts(gaps, every, 1, w, facts, any_term=True)
         yield from _by_facts(gaps, every, 2, w, facts)
 
 
-def _by_facts(gaps: Any, used: Any, most: int, w: Writer, facts: list[int]) -> Iterator[list[Any]]:
+def _by_facts(
+    gaps: Any, used: Any, most: int, w: Writer, facts: list[int], any_term: bool = False
+) -> Iterator[list[Any]]:
     """Multiples of assumptions, or of products of two, taken off what the right side is above the left one."""
     products = [list(chosen) for chosen in itertools.combinations_with_replacement(used, most)]
     values = [(chosen, multiplied(*(w.value(facts[k]) for k in chosen))) for chosen in products]
     for gap, reason in gaps if products else ():
-        if (taken := _subtracted(gap, w, values, DEPTH, [ATTEMPTS])) is not None:
+        if (taken := _subtracted(gap, w, values, DEPTH, [ATTEMPTS], any_term)) is not None:
             yield reason(["facts", taken, ["terms"]])
 
 
@@ -496,35 +499,58 @@ def _skew_images(a: Any, w: Writer) -> Iterator[list[Any]]:
                 yield ["instance", "unit row and its skew image", arguments, [], multiplier, ["terms"]]
 
 
-def _subtracted(gap: Any, w: Writer, facts: Any, depth: int, attempts: list[int]) -> list[list[Any]] | None:
-    """Products of assumptions with multipliers that are not negative, of which a scalar is the sum and more."""
+def _subtracted(
+    gap: Any, w: Writer, facts: Any, depth: int, attempts: list[int], any_term: bool = False
+) -> list[list[Any]] | None:
+    """Products of assumptions with multipliers that are not negative, of which a scalar is the sum and more.
+
+    They outweigh one negative term after another, in an order of degrees, or with `any_term` whichever leaves the least.
+    """
     if quantities.is_nonnegative(gap):
         return []
+    gap = _absorbed(gap) if any_term else gap
     negative = [(m, c) for m, c in gap.terms.items() if c < 0]
     attempts[0] -= 1
     if depth == 0 or not negative or attempts[0] < 0:
         return None
     taken = [own for _, fact in facts for own, d in fact.terms.items() if d < 0]
-    monomial, c = max(  # one that an assumption takes whole, if there is one: what is left may outweigh the others
-        negative, key=lambda item: (_is_multiple(item[0], taken), sum(e for _, e in item[0]), text_of(item))
+    negative.sort(  # first one that an assumption takes whole, if there is one: what is left may outweigh the others
+        key=lambda item: (_is_multiple(item[0], taken), sum(e for _, e in item[0]), text_of(item)), reverse=True
     )
     options: list[Any] = []
-    for chosen, fact in facts:
-        for own, d in fact.terms.items():
-            factor = quantities.Scalar({monomial: c}).over(quantities.Scalar({own: d})) if d < 0 else None
-            if factor is None or not quantities.is_nonnegative(factor):
-                continue
-            rest = gap - factor * fact
-            left = (
-                sum(e < 0 for e in rest.terms.values()),
-                sum(map(len, rest.terms)),
-            )  # what is left to outweigh, plain first
-            options.append((*left, len(options), chosen, factor, rest))
+    for monomial, c in negative if any_term else negative[:1]:
+        for chosen, fact in facts:
+            for own, d in fact.terms.items():
+                factor = quantities.Scalar({monomial: c}).over(quantities.Scalar({own: d})) if d < 0 else None
+                if factor is None or not quantities.is_nonnegative(factor):
+                    continue
+                rest = gap - factor * fact
+                left = (
+                    sum(e < 0 for e in (_absorbed(rest) if any_term else rest).terms.values()),
+                    sum(map(len, rest.terms)),
+                )  # what is left to outweigh, plain first
+                options.append((*left, len(options), chosen, factor, rest))
     for *_, chosen, factor, rest in sorted(options, key=lambda option: option[:3])[:3]:
-        used = _subtracted(rest, w, facts, depth - 1, attempts)
+        used = _subtracted(rest, w, facts, depth - 1, attempts, any_term)
         if used is not None:
             return [[chosen[0] if len(chosen) == 1 else chosen, w.of_scalar(factor)], *used]
     return None
+
+
+def _absorbed(gap: Any) -> Any:
+    """A scalar without terms -c m that terms d m s outweigh, for products s >= 1 of sizes: what is left is no larger."""
+    found = dict(gap.terms)
+    for monomial in [
+        m for m, c in gap.terms.items() if c < 0 and quantities.is_nonnegative(quantities.Scalar({m: Fraction(1)}))
+    ]:
+        for other in [m for m, c in found.items() if c > 0]:
+            ((more, _),) = (
+                quantities.Scalar({other: Fraction(1)}).over(quantities.Scalar({monomial: Fraction(1)})).terms.items()
+            )
+            if found[monomial] < 0 and all(g[0] == "size" and e > 0 for g, e in more):
+                part = min(found[other], -found[monomial])
+                found[other], found[monomial] = found[other] - part, found[monomial] + part
+    return quantities.Scalar(found)
 
 
 def _is_multiple(monomial: Any, others: Iterable[Any]) -> bool:
