@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms import lower_instances, subdivision
+from verify.arithmetics.norms import isometry_instances, lower_instances, subdivision
 from verify.arithmetics.norms.atoms import SMALLEST
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound
 from verify.arithmetics.norms.instances import Instances, Steps
@@ -62,8 +62,11 @@ def certificate_of(
             for symbol, bound in proof.world.assumed.items()
         ]
         frames = list(map(writer.node, writer.frames))
+        multiples = list(isometry_instances.assumed(writer))
         writer.assumed = kernel.Assumed(
-            [writer.value(fact) for fact in facts], [writer.value(frame) for frame in frames]
+            [writer.value(fact) for fact in facts],
+            [writer.value(frame) for frame in frames],
+            [(writer.value(P), writer.value(c)) for P, c in multiples],
         )
         writer.given = len(facts)
         for entry in proof.entries:
@@ -77,7 +80,7 @@ def certificate_of(
         "scalars": writer.scalars, "inputs": writer.inputs, "table": writer.entries, "nonzero": sorted(writer.nonzero),
         "assumptions": facts, "orthonormal": frames,
         "parts": parts,
-    } | ({"cases": cases} if cases else {})  # fmt: skip
+    } | ({"cases": cases} if cases else {}) | ({"multiples": multiples} if multiples else {})  # fmt: skip
 
 
 def _shortened(proof: BoundProof) -> set[Any]:
@@ -383,6 +386,7 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     yield from _reverse_triangles(b, w)
     yield from _by_frobenius(a, b, w)
     yield from _skew_images(a, w)
+    yield from isometry_instances.reasons(a, w)
     gaps: list[tuple[Any, Any]] = [(b - a, lambda why: why), (b * b - a * a, lambda why: ["squares", why])]
     with contextlib.suppress(Refused):
         gaps.append((kernel.without_denominators(b - a, w.assumed.facts), lambda why: ["denominators", why]))
@@ -420,7 +424,7 @@ def _cases(several: list[Any], a: Any, b: Any, w: Writer, facts: list[int], dept
         try:
             for place, member in members.items():
                 known = [*facts, *(w.difference(place, other) for other in members)]
-                w.assumed = kernel.Assumed([w.value(fact) for fact in known], before.frames)
+                w.assumed = before._replace(facts=[w.value(fact) for fact in known])
                 left, right = (places.replaced(side, g, member) for side in (a, b))
                 cases.append([place, comparison_of(left, right, w, known, depth - 1)])
                 if cases[-1][1] is None:
