@@ -102,6 +102,8 @@ def _assumptions(writer: Writer, facts: Iterable[Any]) -> Iterator[int]:
 
 #: How many multiples of assumptions are taken off in a row, and are tried.
 DEPTH, ATTEMPTS = 8, 40
+#: Times that a value gives way to another, in one derivation.
+LONGEST = 600
 #: Terms of both sides beyond which no reason is sought but the plainest.
 LARGEST_COMPARED = 80
 
@@ -190,7 +192,7 @@ class _Replay(Instances):
     def _finished(self) -> list[Any]:
         if (reason := self._by_blocks()) is not None:
             return reason
-        for _ in range(150):
+        for _ in range(LONGEST):
             if not self._step():
                 break
         reason = comparison_of(self.value, self.aim, self.w, self.facts)
@@ -356,6 +358,9 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     apart = bool(several) and _by_compounds(several[0])[0] < 0  # without telling them apart nothing is known of these
     if apart and depth > 0:
         yield from _cases(several, a, b, w, facts, depth)
+    if (pairs := _in_pairs(a, b)) is not None:
+        parts = [[w.of_scalar(one), w.of_scalar(other), ["squares", ["terms"]]] for one, other in pairs]
+        yield ["parts", parts]
     if size_of(a) + size_of(b) > LARGEST_COMPARED:
         return
     yield from _at_ones(a, w)
@@ -403,6 +408,24 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
         yield from _cases(several, a, b, w, facts, depth)
         yield from _by_facts(gaps, every, 1, w, facts, any_term=True)
         yield from _by_facts(gaps, every, 2, w, facts)
+
+
+def _in_pairs(a: Any, b: Any) -> list[tuple[Any, Any]] | None:
+    """Each term of a with one of b whose square is no smaller, where there are roots of sums among their factors."""
+    rooted = [[m for m in side.terms if any(g[0] == "sum" and e.denominator == 2 for g, e in m)] for side in (a, b)]
+    if len(a.terms) < 2 or not all(rooted):
+        return None
+    one, other = ([quantities.Scalar({m: c}) for m, c in side.terms.items()] for side in (a, b))
+    if not all(map(quantities.is_nonnegative, (*one, *other))):
+        return None
+    found = []
+    for term in one:
+        larger = next((more for more in other if quantities.is_nonnegative(more**2 - term**2)), None)
+        if larger is None:
+            return None
+        other.remove(larger)
+        found.append((term, larger))
+    return found
 
 
 def _by_facts(
