@@ -377,10 +377,9 @@ def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
             reader.nonzero.add(reader.table[place])
     if not certificate["parts"]:
         raise Refused("a certificate without parts")
-    return reader, Assumed(
-        *([reader.table[place] for place in certificate[key]] for key in ("assumptions", "orthonormal")),
-        [isometries.multiple(reader.table[P], reader.table[c]) for P, c in certificate.get("multiples", [])],
-    )
+    facts, frames = ([reader.table[place] for place in certificate[key]] for key in ("assumptions", "orthonormal"))
+    multiples = [isometries.multiple(reader.table[P], reader.table[c]) for P, c in certificate.get("multiples", [])]
+    return reader, Assumed(facts, frames, multiples)
 
 
 def _check_part(part: dict[str, Any], assumed: Assumed, table: Any) -> None:

@@ -66,7 +66,13 @@ class Matrix(Expression):
         return self._free
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Matrix) and self.key == other.key)
+        if self is other or not isinstance(other, Matrix):
+            return self is other
+        if self.key is not other.key:
+            if self.key != other.key:
+                return False
+            other.key = self.key  # the next comparison finds one key
+        return True
 
     def __hash__(self) -> int:
         return hash(self.key[2])
