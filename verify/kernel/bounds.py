@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from verify.kernel import boxes, varying
+from verify.kernel import boxes, isometries, varying
 from verify.kernel import quantities as q
 from verify.kernel.bound_rules import HEADS, PROPERTIES, RULES, multiplied, two
 from verify.kernel.identities import Accepted
@@ -20,10 +20,13 @@ from verify.kernel.refusal import Refused
 
 
 class Assumed(NamedTuple):
-    """Scalars that are at least 0, and matrices with orthonormal columns or rows, by what the claim assumes."""
+    """Scalars that are at least 0, matrices with orthonormal columns or rows, and products that are multiples of the identity,
+    by what the claim assumes.
+    """
 
     facts: list[Scalar]
     frames: list[Matrix]
+    multiples: Sequence[tuple[Matrix, Scalar]] = ()
 
 
 # -- comparisons -------------------------------------------------------------------------------------------------------
@@ -114,7 +117,7 @@ def in_case(assumed: Assumed, largest: Any, value: Scalar, members: Sequence[Sca
         with contextlib.suppress(Refused):  # where that would be divided by 0 it says nothing
             if (said := replaced(fact, largest, value)) != fact:
                 known.append(said)
-    return Assumed(known, assumed.frames)
+    return assumed._replace(facts=known)
 
 
 def _not_negative(factor: Scalar) -> Scalar:
@@ -139,8 +142,8 @@ KEYS = {
     "orthonormal",
     "parts",
 }
-#: A certificate for sizes from 2 on may have others for smaller ones.
-ALLOWED = {*KEYS, "cases"}
+#: A certificate for sizes from 2 on may have others for smaller ones; few assume that a product is a multiple of the identity.
+ALLOWED = {*KEYS, "cases", "multiples"}
 #: Between which places a shape follows a head.
 SHAPED = {
     "zeros": (0, 2),
@@ -301,7 +304,7 @@ def checked(certificate: dict[str, Any]) -> tuple[Accepted, Any]:
     try:
         reader, assumed = _read(certificate)
         for part in certificate["parts"]:
-            sides = [part["left"], part["right"], *certificate["assumptions"], *certificate["orthonormal"]]
+            sides = [part["left"], part["right"], *_assumed_places(certificate)]
             stated = frozenset().union(*(reader.asked[place] for place in sides))
             seen = {k: value for k, value in enumerate(reader.table) if reader.asked[k] <= stated}
             _check_part(part, assumed, Stated(seen))
@@ -348,7 +351,7 @@ def _statement(certificate: dict[str, Any], reader: Reader, assumed: Assumed, ca
     sides = [(part["index"], part["left"], part["right"]) for part in certificate["parts"]]
     declared = reader.sizes, reader.scalars, reader.inputs, reader.nonzero
     asked = [reader.asked[left] | reader.asked[right] for _, left, right in sides]
-    asked += [reader.asked[place] for key in ("assumptions", "orthonormal") for place in certificate[key]]
+    asked += [reader.asked[place] for place in _assumed_places(certificate)]
     return (
         *declared,
         assumed,
@@ -356,6 +359,12 @@ def _statement(certificate: dict[str, Any], reader: Reader, assumed: Assumed, ca
         [tuple(None if place is None else reader.table[place] for place in item) for item in sides],
         [(case["size"], case["value"], said) for case, said in zip(certificate.get("cases", []), cases, strict=True)],
     )
+
+
+def _assumed_places(certificate: dict[str, Any]) -> list[int]:
+    """Where what a certificate assumes stands in its table."""
+    pairs = certificate.get("multiples", [])
+    return [*certificate["assumptions"], *certificate["orthonormal"], *(place for pair in pairs for place in pair)]
 
 
 def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
@@ -368,9 +377,9 @@ def _read(certificate: dict[str, Any]) -> tuple[Reader, Assumed]:
             reader.nonzero.add(reader.table[place])
     if not certificate["parts"]:
         raise Refused("a certificate without parts")
-    return reader, Assumed(
-        *([reader.table[place] for place in certificate[key]] for key in ("assumptions", "orthonormal"))
-    )
+    facts, frames = ([reader.table[place] for place in certificate[key]] for key in ("assumptions", "orthonormal"))
+    multiples = [isometries.multiple(reader.table[P], reader.table[c]) for P, c in certificate.get("multiples", [])]
+    return reader, Assumed(facts, frames, multiples)
 
 
 def _check_part(part: dict[str, Any], assumed: Assumed, table: Any) -> None:
@@ -464,7 +473,8 @@ def instance(
         if not {arguments[0], arguments[0].T} & set(assumed.frames):
             raise Refused("no such assumption")
         return two(arguments[0]), number(1)
-    left, right, *conditions = RULES[rule][1](*arguments)
+    known = isometries.RULES.get(rule)
+    left, right, *conditions = known[1](assumed.multiples, *arguments) if known else RULES[rule][1](*arguments)
     compared = [
         condition for condition in conditions if isinstance(condition, tuple)
     ]  # a <= b, for a reason that is given

@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms import lower_instances, subdivision
+from verify.arithmetics.norms import isometry_instances, lower_instances, subdivision
 from verify.arithmetics.norms.atoms import SMALLEST
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound
 from verify.arithmetics.norms.instances import Instances, Steps
@@ -62,8 +62,11 @@ def certificate_of(
             for symbol, bound in proof.world.assumed.items()
         ]
         frames = list(map(writer.node, writer.frames))
+        multiples = list(isometry_instances.assumed(writer))
         writer.assumed = kernel.Assumed(
-            [writer.value(fact) for fact in facts], [writer.value(frame) for frame in frames]
+            [writer.value(fact) for fact in facts],
+            [writer.value(frame) for frame in frames],
+            [(writer.value(P), writer.value(c)) for P, c in multiples],
         )
         writer.given = len(facts)
         for entry in proof.entries:
@@ -77,7 +80,7 @@ def certificate_of(
         "scalars": writer.scalars, "inputs": writer.inputs, "table": writer.entries, "nonzero": sorted(writer.nonzero),
         "assumptions": facts, "orthonormal": frames,
         "parts": parts,
-    } | ({"cases": cases} if cases else {})  # fmt: skip
+    } | ({"cases": cases} if cases else {}) | ({"multiples": multiples} if multiples else {})  # fmt: skip
 
 
 def _shortened(proof: BoundProof) -> set[Any]:
@@ -99,6 +102,8 @@ def _assumptions(writer: Writer, facts: Iterable[Any]) -> Iterator[int]:
 
 #: How many multiples of assumptions are taken off in a row, and are tried.
 DEPTH, ATTEMPTS = 8, 40
+#: Times that a value gives way to another, in one derivation.
+LONGEST = 600
 #: Terms of both sides beyond which no reason is sought but the plainest.
 LARGEST_COMPARED = 80
 
@@ -187,7 +192,7 @@ class _Replay(Instances):
     def _finished(self) -> list[Any]:
         if (reason := self._by_blocks()) is not None:
             return reason
-        for _ in range(150):
+        for _ in range(LONGEST):
             if not self._step():
                 break
         reason = comparison_of(self.value, self.aim, self.w, self.facts)
@@ -353,6 +358,9 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     apart = bool(several) and _by_compounds(several[0])[0] < 0  # without telling them apart nothing is known of these
     if apart and depth > 0:
         yield from _cases(several, a, b, w, facts, depth)
+    if (pairs := _in_pairs(a, b)) is not None:
+        parts = [[w.of_scalar(one), w.of_scalar(other), ["squares", ["terms"]]] for one, other in pairs]
+        yield ["parts", parts]
     if size_of(a) + size_of(b) > LARGEST_COMPARED:
         return
     yield from _at_ones(a, w)
@@ -383,6 +391,7 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     yield from _reverse_triangles(b, w)
     yield from _by_frobenius(a, b, w)
     yield from _skew_images(a, w)
+    yield from isometry_instances.reasons(a, w)
     gaps: list[tuple[Any, Any]] = [(b - a, lambda why: why), (b * b - a * a, lambda why: ["squares", why])]
     with contextlib.suppress(Refused):
         gaps.append((kernel.without_denominators(b - a, w.assumed.facts), lambda why: ["denominators", why]))
@@ -397,15 +406,36 @@ def _reasons(a: Any, b: Any, w: Writer, facts: list[int], depth: int) -> Iterato
     if not apart:
         yield from _by_facts(gaps, every, 1, w, facts)
         yield from _cases(several, a, b, w, facts, depth)
+        yield from _by_facts(gaps, every, 1, w, facts, any_term=True)
         yield from _by_facts(gaps, every, 2, w, facts)
 
 
-def _by_facts(gaps: Any, used: Any, most: int, w: Writer, facts: list[int]) -> Iterator[list[Any]]:
+def _in_pairs(a: Any, b: Any) -> list[tuple[Any, Any]] | None:
+    """Each term of a with one of b whose square is no smaller, where there are roots of sums among their factors."""
+    rooted = [[m for m in side.terms if any(g[0] == "sum" and e.denominator == 2 for g, e in m)] for side in (a, b)]
+    if len(a.terms) < 2 or not all(rooted):
+        return None
+    one, other = ([quantities.Scalar({m: c}) for m, c in side.terms.items()] for side in (a, b))
+    if not all(map(quantities.is_nonnegative, (*one, *other))):
+        return None
+    found = []
+    for term in one:
+        larger = next((more for more in other if quantities.is_nonnegative(more**2 - term**2)), None)
+        if larger is None:
+            return None
+        other.remove(larger)
+        found.append((term, larger))
+    return found
+
+
+def _by_facts(
+    gaps: Any, used: Any, most: int, w: Writer, facts: list[int], any_term: bool = False
+) -> Iterator[list[Any]]:
     """Multiples of assumptions, or of products of two, taken off what the right side is above the left one."""
     products = [list(chosen) for chosen in itertools.combinations_with_replacement(used, most)]
     values = [(chosen, multiplied(*(w.value(facts[k]) for k in chosen))) for chosen in products]
     for gap, reason in gaps if products else ():
-        if (taken := _subtracted(gap, w, values, DEPTH, [ATTEMPTS])) is not None:
+        if (taken := _subtracted(gap, w, values, DEPTH, [ATTEMPTS], any_term)) is not None:
             yield reason(["facts", taken, ["terms"]])
 
 
@@ -417,7 +447,7 @@ def _cases(several: list[Any], a: Any, b: Any, w: Writer, facts: list[int], dept
         try:
             for place, member in members.items():
                 known = [*facts, *(w.difference(place, other) for other in members)]
-                w.assumed = kernel.Assumed([w.value(fact) for fact in known], before.frames)
+                w.assumed = before._replace(facts=[w.value(fact) for fact in known])
                 left, right = (places.replaced(side, g, member) for side in (a, b))
                 cases.append([place, comparison_of(left, right, w, known, depth - 1)])
                 if cases[-1][1] is None:
@@ -496,35 +526,58 @@ def _skew_images(a: Any, w: Writer) -> Iterator[list[Any]]:
                 yield ["instance", "unit row and its skew image", arguments, [], multiplier, ["terms"]]
 
 
-def _subtracted(gap: Any, w: Writer, facts: Any, depth: int, attempts: list[int]) -> list[list[Any]] | None:
-    """Products of assumptions with multipliers that are not negative, of which a scalar is the sum and more."""
+def _subtracted(
+    gap: Any, w: Writer, facts: Any, depth: int, attempts: list[int], any_term: bool = False
+) -> list[list[Any]] | None:
+    """Products of assumptions with multipliers that are not negative, of which a scalar is the sum and more.
+
+    They outweigh one negative term after another, in an order of degrees, or with `any_term` whichever leaves the least.
+    """
     if quantities.is_nonnegative(gap):
         return []
+    gap = _absorbed(gap) if any_term else gap
     negative = [(m, c) for m, c in gap.terms.items() if c < 0]
     attempts[0] -= 1
     if depth == 0 or not negative or attempts[0] < 0:
         return None
     taken = [own for _, fact in facts for own, d in fact.terms.items() if d < 0]
-    monomial, c = max(  # one that an assumption takes whole, if there is one: what is left may outweigh the others
-        negative, key=lambda item: (_is_multiple(item[0], taken), sum(e for _, e in item[0]), text_of(item))
+    negative.sort(  # first one that an assumption takes whole, if there is one: what is left may outweigh the others
+        key=lambda item: (_is_multiple(item[0], taken), sum(e for _, e in item[0]), text_of(item)), reverse=True
     )
     options: list[Any] = []
-    for chosen, fact in facts:
-        for own, d in fact.terms.items():
-            factor = quantities.Scalar({monomial: c}).over(quantities.Scalar({own: d})) if d < 0 else None
-            if factor is None or not quantities.is_nonnegative(factor):
-                continue
-            rest = gap - factor * fact
-            left = (
-                sum(e < 0 for e in rest.terms.values()),
-                sum(map(len, rest.terms)),
-            )  # what is left to outweigh, plain first
-            options.append((*left, len(options), chosen, factor, rest))
+    for monomial, c in negative if any_term else negative[:1]:
+        for chosen, fact in facts:
+            for own, d in fact.terms.items():
+                factor = quantities.Scalar({monomial: c}).over(quantities.Scalar({own: d})) if d < 0 else None
+                if factor is None or not quantities.is_nonnegative(factor):
+                    continue
+                rest = gap - factor * fact
+                left = (
+                    sum(e < 0 for e in (_absorbed(rest) if any_term else rest).terms.values()),
+                    sum(map(len, rest.terms)),
+                )  # what is left to outweigh, plain first
+                options.append((*left, len(options), chosen, factor, rest))
     for *_, chosen, factor, rest in sorted(options, key=lambda option: option[:3])[:3]:
-        used = _subtracted(rest, w, facts, depth - 1, attempts)
+        used = _subtracted(rest, w, facts, depth - 1, attempts, any_term)
         if used is not None:
             return [[chosen[0] if len(chosen) == 1 else chosen, w.of_scalar(factor)], *used]
     return None
+
+
+def _absorbed(gap: Any) -> Any:
+    """A scalar without terms -c m that terms d m s outweigh, for products s >= 1 of sizes: what is left is no larger."""
+    found = dict(gap.terms)
+    for monomial in [
+        m for m, c in gap.terms.items() if c < 0 and quantities.is_nonnegative(quantities.Scalar({m: Fraction(1)}))
+    ]:
+        for other in [m for m, c in found.items() if c > 0]:
+            ((more, _),) = (
+                quantities.Scalar({other: Fraction(1)}).over(quantities.Scalar({monomial: Fraction(1)})).terms.items()
+            )
+            if found[monomial] < 0 and all(g[0] == "size" and e > 0 for g, e in more):
+                part = min(found[other], -found[monomial])
+                found[other], found[monomial] = found[other] - part, found[monomial] + part
+    return quantities.Scalar(found)
 
 
 def _is_multiple(monomial: Any, others: Iterable[Any]) -> bool:

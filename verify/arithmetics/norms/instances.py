@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms import entries, lower_instances, nodes, rules
+from verify.arithmetics.norms import entries, isometry_instances, lower_instances, nodes, rules
 from verify.arithmetics.norms.atoms import NORMS
 from verify.arithmetics.norms.diagonals import multiplied_out
 from verify.arithmetics.norms.differentials import depends, largest_slope
@@ -245,7 +245,7 @@ class Instances:
                 kind == "2"
                 and bound_rules.multiplied(*(self._size(piece, bound_rules.two) for piece in pieces)) == bound
             ):
-                yield [*self._split(pieces, None), *apart]
+                yield [*self._split(pieces, None), *apart, *isometry_instances.of_factors(self.w, pieces)]
             for place in range(len(pieces)) if kind == "F" else ():
                 norms = [
                     self._size(piece, bound_rules.fro if k == place else bound_rules.two)
@@ -258,7 +258,8 @@ class Instances:
         """A norm of a factor; of a product of two numbers, the product of their absolute values."""
         if piece.kind == "entrywise" and piece.shape == (1, 1):
             return bound_rules.multiplied(*(self._size(part, norm) for part in piece.parts))
-        return norm(self.w.value(self.w.node(piece)))
+        known = isometry_instances.known_norm(self.w, piece) if norm is bound_rules.two else None
+        return norm(self.w.value(self.w.node(piece))) if known is None else known
 
     def _numbers(self, node: Node) -> Steps:
         """The steps from the norm of a product of numbers, as a matrix of shape (1, 1), to those of the numbers."""

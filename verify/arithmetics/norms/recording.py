@@ -20,8 +20,8 @@ from verify.kernel.smallest_values import EIGENVALUE
 KINDS = {SPECTRAL: "2", FROBENIUS: "F", LARGEST: "max"}
 FUNCTIONS = ("softmax", "relu", "step", "absolute", "reciprocal", "exponential", "inverse", "normalised rows")
 #: Choices of steps and multipliers that are tried for one claim: beyond, there is no certificate.
-TRIED = 1500
-LARGEST_SIZE = 300
+TRIED = 12_000
+LARGEST_SIZE = 1000
 
 
 class NotCertified(Exception):
