@@ -156,6 +156,7 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "slices": lambda X: X[:, :1] @ X[:1] + X,
     "leading columns": lambda G, W: G[:, : G.shape[0]] @ eye(G.shape[0])[:, : G.shape[0]].T @ W,
     "unit vectors": lambda X: X @ basis_vector(X.shape[1], 0) @ basis_vector(X.shape[1], 0).T,
+    "unit vectors of two indices": lambda X, Y: X[:1] @ Y[:1].T * X + (X[:1] @ X[:1].T) ** 2 * Y,
     "given numbers": lambda X: kron(X, eye(2)) @ kron(X.T, ones(2, 1)),
     "stack": lambda X, T: concatenate(each(X.shape[0], lambda i: X.T @ diag(T[i]) @ X), axis=0),
     "side by side": lambda X, T: concatenate(each(X.shape[0], lambda i: X.T @ T[i : i + 1].T), axis=1),

@@ -138,6 +138,16 @@ TRUE = {
         [I, J],
     ),
     "units": (["sum", ["i", "3"], ["*", ["unit", 0, "i"], ["unit", 2, "i"]]], ZERO, []),
+    "units of one place at two indices": (
+        ["sum", I, ["sum", J, ["*", ["unit", 0, "i"], ["unit", 0, "j"], t("M", "i", "j")]]],
+        ["sum", I, ["*", ["unit", 0, "i"], t("M", "i", "i")]],
+        [],
+    ),
+    "units of one place at an open index": (
+        ["sum", J, ["*", ["unit", 0, "i"], ["unit", 0, "j"], t("x", "j")]],
+        ["*", ["unit", 0, "i"], t("x", "i")],
+        [I],
+    ),
     "slope of a power": (["diff", "a", [], ["power", 3, 1, t("a")]], ["*", ["q", 3, 1], t("a"), t("a")], []),
     "slope of exp": (
         ["diff", "x", ["i"], f("exp", t("x", "j"))],
@@ -286,6 +296,16 @@ FALSE = {
         [I, J],
     ),
     "inverse on the diagonal": (["sum", I, inverse("M", "i", "i")], ["sum", I, ["power", -1, 1, t("M", "i", "i")]], []),
+    "a unit at one of two indices": (
+        ["sum", I, ["sum", J, ["*", ["unit", 0, "i"], t("M", "i", "j")]]],
+        ["sum", I, ["*", ["unit", 0, "i"], t("M", "i", "i")]],
+        [],
+    ),
+    "units of two places at two indices": (
+        ["sum", ["i", "3"], ["sum", ["j", "3"], ["*", ["unit", 0, "i"], ["unit", 1, "j"]]]],
+        ["sum", ["i", "3"], ["*", ["unit", 0, "i"], ["unit", 1, "i"]]],
+        [],
+    ),
     "units of one place": (["sum", I, ["*", ["unit", 0, "i"], ["unit", 0, "i"]]], ZERO, []),
     "slope with a wrong sign": (["diff", "a", [], ["power", -1, 1, t("a")]], ["power", -2, 1, t("a")], []),
     "slope of a softmax without its mean": (

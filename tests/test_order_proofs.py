@@ -78,7 +78,7 @@ def test_an_order_is_proved_with_its_constant() -> None:
     record = record_of(lambda m, n: m * m * n, lambda m, n: 7 * m * m * n + 3 * m * n + 5, lambda: 15)
     assert record.outcome == UPHELD and not record.surviving
     assert record.details["certificate"]["missing"].startswith("none is kept")
-    assert headline(record).startswith("proved for all sizes from 2 on") and headline(record).endswith("being 15")
+    assert headline(record).startswith("proved for all sizes: ") and headline(record).endswith("being 15")
     assert record.details["mutants"]["linear"] == "row 1 outgrows it along m like t^1"
     assert [check.name for check in checks_of(claim_of(lambda m, n: m, lambda m, n: m, lambda: 1), SETTINGS)] == [
         "order", "proved",
@@ -112,6 +112,84 @@ def test_a_wrong_variant_is_not_outgrown_where_the_sizes_are_not_those_of_the_st
     assert record_of(*sides, mutants=right, along=("n", "m n")).outcome == UPHELD
     record = record_of(*sides, mutants=right, along=("n", "m n"), where=lambda sizes: sizes["n"] <= sizes["m"])
     assert record.outcome == VIOLATED and record.surviving == list(right)
+
+
+def from_below(*functions: Any, constant: Callable[..., Any], mutants: Any = None) -> Claim:
+    claim = claim_of(*functions, mutants=mutants)
+    claim.part("constant from below", constant)
+    return claim
+
+
+def test_an_order_that_is_also_one_from_below_has_two_constants() -> None:
+    sides = (lambda m, n: m * m * n, lambda m, n: 7 * m * m * n + 3 * m * n, lambda: 10)
+    record = proved_order(from_below(*sides, constant=lambda: 7), SETTINGS)
+    assert record.outcome == UPHELD and record.details["constants from below"] == ["7"]
+    assert headline(record).endswith("being 10, and at least 7 times it")
+    assert len(record.details["entries"]) == 2
+    assert not headline(record_of(*sides)).endswith("times it")
+
+
+def test_of_several_counts_the_largest_is_one_from_below() -> None:
+    def cost(m: Any, n: Any) -> Any:
+        return largest(3 * m, 2 * m + 2 * n)
+
+    sides = (lambda m, n: m + n, cost, lambda: 3)
+    assert proved_order(from_below(*sides, constant=lambda: 2), SETTINGS).outcome == UPHELD
+
+
+NOT_FROM_BELOW = {
+    "too large a constant": (lambda m, n: m * n, lambda m, n: 2 * m * n + m, lambda: 3, lambda: 4),
+    "a term that the count lacks": (
+        lambda m, n: m * n + n * n,
+        lambda m, n: m * n,
+        lambda: 1,
+        lambda: Fraction(1, 1000),
+    ),
+    "the second of several counts": (lambda m, n: m + n, lambda m, n: largest(m, n, 1), lambda: 1, lambda: 1),
+    "the second row": (lambda m, n: [m, m * n], lambda m, n: [m, m], lambda: [1, 1], lambda: [1, 1]),
+}
+
+
+@pytest.mark.parametrize("name", NOT_FROM_BELOW)
+def test_a_false_order_from_below_is_not_proved(name: str) -> None:
+    *sides, constant = NOT_FROM_BELOW[name]
+    record = proved_order(from_below(*sides, constant=constant, mutants={}), SETTINGS)
+    assert record.outcome == VIOLATED and "not derived" in record.message
+
+
+@pytest.mark.parametrize("constant", [lambda: 0, lambda: -1, lambda: [1, 0]])
+def test_a_constant_from_below_is_positive(constant: Callable[..., Any]) -> None:
+    claim = from_below(lambda m, n: [m, n], lambda m, n: [m, n], lambda: 1, constant=constant)
+    with pytest.raises(RegistryError, match="positive"):
+        prove_order_claim(claim)
+
+
+def test_a_constant_from_below_depends_on_nothing_that_grows() -> None:
+    claim = from_below(lambda m, n: m * m, lambda m, n: m * m, lambda: 1, constant=lambda m: Fraction(1) / m)
+    with pytest.raises(RegistryError, match=r"cannot depend on \['m'\]"):
+        prove_order_claim(claim)
+
+
+def test_what_is_rounded_up_or_a_smallest_size_is_no_order_from_below() -> None:
+    def cost(m: Any, n: Any) -> Any:
+        return m * n + (min(m, n) if isinstance(m, int) else sympy.Min(m, n))
+
+    claim = from_below(lambda m, n: m * n, cost, lambda: 2, constant=lambda: 1)
+    with pytest.raises(ArithmeticUnsupported, match="from below"):
+        prove_order_claim(claim)
+
+
+def test_sizes_are_from_1_on_where_no_program_was_counted_at_symbolic_sizes() -> None:
+    def counted(m: Any, n: Any) -> Any:
+        return count(lambda X, Y: X @ Y, without_numbers(m, n), without_numbers(n, m)).operations
+
+    sides = (lambda m, n: m * m * n, lambda: 3)
+    by_formula = record_of(sides[0], lambda m, n: 2 * m * m * n, sides[1])
+    by_program = record_of(sides[0], counted, sides[1])
+    assert by_formula.outcome == by_program.outcome == UPHELD
+    assert (by_formula.details["sizes from"], by_program.details["sizes from"]) == (1, 2)
+    assert headline(by_formula).startswith("proved for all sizes: ")
+    assert headline(by_program).startswith("proved for all sizes from 2 on: ")
 
 
 def test_an_order_that_is_compared_with_no_count_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from verify.arithmetics.symbols.difference import float_values, parts_of, prove
 from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, vanishing
 from verify.arithmetics.symbols.latex import sum_latex
 from verify.arithmetics.symbols.matrix_exponential import frechet_derivative, mean_exponential
+from verify.arithmetics.symbols.matrix_exponential_rules import MEAN_TIMES_MATRIX
 from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.scalars import rational_scalar
 from verify.arithmetics.tracing import value_of
@@ -117,6 +118,22 @@ def test_a_zero_in_the_frechet_derivative_gives_the_mean_exponential() -> None:
     expected = sums.contract([(mean_exponential(G), [0, 1]), (eye(d).value, [2, 3])], range(4))
     assert frechet_derivative(G, nothing).key == expected.key
     assert mean_exponential(nothing).key == eye(d).value.key
+
+
+def test_the_rule_for_the_matrix_itself_may_go_before_push_through() -> None:
+    X, G = named("X", n, d), named("G", d, d)
+    M = X @ G @ X.T
+
+    def left() -> Any:
+        return (corner(M, M, M * 0) + eye(n) - expm(M)).value
+
+    before = sums.names_of_rules()
+    assert left()
+    with sums.trying_first(MEAN_TIMES_MATRIX):
+        assert not left()
+        assert (corner(M, M, M * 0) - expm(M)).value
+        assert (corner(M, M.T, M * 0) + eye(n) - expm(M)).value
+    assert left() and sums.names_of_rules() == before
 
 
 def test_the_adjoint_of_the_derivative_is_that_of_the_transpose() -> None:

@@ -18,6 +18,7 @@ from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.scalars import ONE
 from verify.arithmetics.symbols.sums import contract
 from verify.matrix import COLUMN, ROW, eye, trace
+from verify.vocabulary.errors import ArithmeticUnsupported
 
 pytestmark = pytest.mark.kept
 
@@ -39,6 +40,16 @@ def test_jacobian_equals_autodiff(name: str, layout: Any) -> None:
 def test_hessian_equals_autodiff(name: str) -> None:
     for layout in (ROW, COLUMN):
         assert slope_disagreement(SLOPES[name], 0, 2, layout) < 1e-8
+
+
+def test_the_rest_of_a_given_axis_after_all_but_one_is_its_last() -> None:
+    pair, three = named("P", 2, sympy.Symbol("d", integer=True, positive=True)), named("Q", 3, 3)
+    assert pair[1:].dims == (1, pair.dims[1]) and pair[1:].value.key == pair[1:2].value.key
+    assert pair[1:].value.key != pair[:1].value.key
+    assert three[2:].value.key == three[2:3].value.key
+    assert three[1:].dims == (2, 3)
+    with pytest.raises(ArithmeticUnsupported):
+        pair[2:]
 
 
 # -- planted wrong rules are caught by these very comparisons ----------------------------------------------------------

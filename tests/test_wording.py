@@ -218,6 +218,10 @@ def test_what_is_proved_is_said_to_be_by_which_means() -> None:
     assert sure(order, counted).startswith(
         "Proved for all sizes from 2 on: the count is at most a stated constant times the order."
     )
+    counted = replace(counted, details={"sizes from": 1, "constants from below": ["3"]})
+    assert sure(order, counted).startswith(
+        "Proved for all sizes: the count lies between two stated multiples of the order."
+    )
     missing = claim("needs-more", presumes=["toy.held"], expects="gap", missing="t > 0")
     records = evidence(missing), evidence(missing, "proved", arithmetic="symbols")
     assert sure(missing, *records, status="gap") == (

@@ -81,6 +81,7 @@ MUST_NOT_FIRE: dict[str, tuple[Expression, ...]] = {
         lambda X: X @ basis_vector(X.shape[1], 0) @ basis_vector(X.shape[0], 0).T,
         lambda X, Y: X[:1].T @ Y[:, :1].T,
         lambda X: (basis_vector(X.shape[0], 0) * X) @ X.T,
+        lambda T: basis_vector(T.shape[0], 0) @ basis_vector(T.shape[0], 0).T + T,  # both indices remain
     ),
     "an identity of a given size is a sum over unit vectors": (
         lambda X: kron(X, eye(5)),

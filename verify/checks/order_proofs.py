@@ -2,6 +2,8 @@
 
 The claim's part "constant" gives the constants, one for each row, as a function of the sizes that the statement holds fixed; a
 constant that takes no size is the same for all.  The inequality is a bound of sizes, derived and certified like every other.
+Where a claim also says that no smaller order will do, its part "constant from below" gives constants times which the order is at
+most the count.
 That a wrong variant is no order is decided exactly: along one of the claim's directions the count outgrows it.
 """
 
@@ -29,7 +31,7 @@ from verify.checks.record import UPHELD, VIOLATED, Record, blank, scored, sizes_
 from verify.checks.settings import Settings
 from verify.checks.size_orders import orders_of
 from verify.inputs.generators import systematic
-from verify.oracles.counting import SMALLEST_SYMBOLIC
+from verify.oracles.counting import SMALLEST_SYMBOLIC, recording_programs
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, RegistryError
 from verify.vocabulary.relations import OrderOfGrowth
@@ -53,30 +55,56 @@ class OrderProof:
     cost: list[Any]
     orders: list[Any]
     constants: list[Any]
+    #: The smallest size at which the expressions are right: of a program that was counted at symbolic sizes they are from 2 on.
+    least: int
+    #: Constants times which the order is at most the count, where the claim has them.
+    below: list[Any]
+
+
+#: The part of a claim that says: an order from below too.
+FROM_BELOW = "constant from below"
 
 
 def prove_order_claim(claim: Claim) -> OrderProof:
-    """Try to prove that each row of the count is at most its constant times its order, for all sizes of at least 1."""
+    """Try to prove that each row of the count is at most its constant times its order, for all sizes of at least 1.
+
+    Where the claim has constants from below, each row also has to be at least those times its order.
+    """
     assert isinstance(claim.relation, OrderOfGrowth)
     sizes = _symbols(claim)
     constant = claim.the_part("constant")
     growing = {name for direction in claim.relation.along for name in direction.split()}
-    taken = (claim.parameters.get(name) for name in parameter_names(constant))
+    from_below = _from_below(claim)
+    names = [*parameter_names(constant), *(parameter_names(from_below) if from_below is not None else [])]
+    taken = (claim.parameters.get(name) for name in names)
     if moving := growing & {spec.name for spec in taken if isinstance(spec, Size)}:
         raise RegistryError(f"{claim.id}: a constant cannot depend on {sorted(moving)}, along which sizes grow")
-    with recording_conditions() as conditions:
+    with recording_conditions() as conditions, recording_programs() as programs:
         cost, orders, constants = (
             _rows(claim, part, sizes) for part in (claim.the_part("cost"), claim.the_formula, constant)
         )
-    constants = constants * len(orders) if len(constants) == 1 else constants
+        below = _rows(claim, from_below, sizes) if from_below is not None else []
+    constants, below = (rows * len(orders) if len(rows) == 1 else rows for rows in (constants, below))
     bounds = [_at_most(row, order) for row, order in zip(cost, orders, strict=True)]
     left = [one for row in bounds for one in row]
     right = [sympy.expand(c * order) for row, order, c in zip(bounds, orders, constants, strict=True) for _ in row]
+    if not all(c.is_positive for c in below):
+        raise RegistryError(f"{claim.id}: a constant from below has to be positive, as {below} are not for certain")
+    if below:
+        least = [sympy.expand(c * order) for order, c in zip(orders, below, strict=True)]
+        left, right = left + least, right + [_at_least(row, one) for row, one in zip(cost, least, strict=True)]
     with derivation() as known:
         known.orders += orders_of(claim.where, tuple(claim.sizes))
         unmet = kind_asked(claim) or first_exception(conditions, claim)
         bound = BoundProof(False, unmet) if unmet else prove_bound(lambda _: right, lambda _: left, dict, {})
-    return OrderProof(bound, cost, orders, constants)
+    return OrderProof(bound, cost, orders, constants, SMALLEST_SYMBOLIC if programs else 1, below)
+
+
+def _from_below(claim: Claim) -> Any:
+    try:
+        return claim.the_part(FROM_BELOW)
+    except RegistryError:  # the claim says of no smaller order that it will not do
+        return None
 
 
 def _symbols(claim: Claim) -> dict[str, Any]:
@@ -102,6 +130,16 @@ def _at_most(row: Any, order: Any) -> list[Any]:
         if found[-1].has(sympy.Max, sympy.Min, sympy.ceiling):
             raise ArithmeticUnsupported(f"a bound of {one} by products of sizes")
     return found
+
+
+def _at_least(row: Any, wanted: Any) -> Any:
+    """A sum of products of sizes that the row is at least: of several in a largest one that is at least what is wanted."""
+    several = row.args if isinstance(row, sympy.Max) else (row,)
+    terms = {one: sympy.Add.make_args(sympy.expand(one - wanted)) for one in several}
+    found = next((one for one in several if all(term.as_coeff_Mul()[0] >= 0 for term in terms[one])), several[0])
+    if found.has(sympy.Max, sympy.Min, sympy.ceiling):
+        raise ArithmeticUnsupported(f"a bound of {row} from below by products of sizes")
+    return sympy.expand(found)
 
 
 def _rounded_up(term: Any) -> Any:
@@ -169,11 +207,12 @@ def proved_order(claim: Claim, settings: Settings) -> Record:
     bound.mutants = {name: text or "not outgrown along any direction" for name, text in outgrown.items()}
     details = details_of(claim, bound, []) | {
         "constants": list(map(str, proof.constants)),
+        "constants from below": list(map(str, proof.below)),
         "counted": [
             {"count": str(row), "order": str(order)} for row, order in zip(proof.cost, proof.orders, strict=True)
         ],
         "spots": len(spots),
-        "sizes from": SMALLEST_SYMBOLIC,
+        "sizes from": proof.least,
     }
     return blank(
         claim,
@@ -194,7 +233,7 @@ def _spots(claim: Claim, proof: OrderProof, settings: Settings) -> list[tuple[di
     drawn = [dict(sizes) for sizes in dict.fromkeys(draw.sizes for draw in systematic(claim, SPOTS, settings.seed))]
     far = [{name: value * BEYOND + k for k, (name, value) in enumerate(sizes.items())} for sizes in drawn[:2]]
     found = []
-    for sizes in (at for at in (*drawn, *far) if claim.where(at) and min(at.values()) >= SMALLEST_SYMBOLIC):
+    for sizes in (at for at in (*drawn, *far) if claim.where(at) and min(at.values()) >= proof.least):
         arguments = {name: sizes[spec.name] for name, spec in claim.parameters.items() if isinstance(spec, Size)}
         values = {size_symbol(name): sympy.Integer(value) for name, value in sizes.items()}
         text = None
@@ -214,7 +253,7 @@ def _outgrown(claim: Claim, mutant: Any, proof: OrderProof) -> str | None:
         wrong = _rows(claim, mutant, _symbols(claim))
     if conditions:  # another one where they are not met
         return None
-    start = _start(claim)
+    start = _start(claim, proof.least)
     for direction in claim.relation.along:
         names = direction.split()
         path = {name: value * T ** names.count(name) for name, value in start.items()}
@@ -232,15 +271,13 @@ def _outgrown(claim: Claim, mutant: Any, proof: OrderProof) -> str | None:
     return None
 
 
-def _start(claim: Claim) -> dict[str, int]:
+def _start(claim: Claim, least: int) -> dict[str, int]:
     """The first sizes in the claim's ranges, of those at which a count is right, that meet its condition on them."""
-    ranges = [
-        range(max(low, SMALLEST_SYMBOLIC), max(high, SMALLEST_SYMBOLIC) + 1) for low, high in claim.sizes.values()
-    ]
+    ranges = [range(max(low, least), max(high, least) + 1) for low, high in claim.sizes.values()]
     every = (dict(zip(claim.sizes, sizes, strict=True)) for sizes in itertools.product(*ranges))
     found = next(filter(claim.where, every), None)
     if found is None:
-        raise RegistryError(f"{claim.id}: no sizes in its ranges from {SMALLEST_SYMBOLIC} on meet its condition")
+        raise RegistryError(f"{claim.id}: no sizes in its ranges from {least} on meet its condition")
     return found
 
 

@@ -17,11 +17,13 @@ import sympy
 
 from verify.arithmetics.conditions import Condition
 from verify.arithmetics.formula_latex import formula_latex
+from verify.arithmetics.symbols.block_functions import TRIANGULAR
 from verify.arithmetics.symbols.difference import Proof, parts_of, prove
 from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, hypothesis_on, vanishing
 from verify.arithmetics.symbols.indexed import Indexed
 from verify.arithmetics.symbols.latex import normal_form_latex
-from verify.arithmetics.symbols.sums import extra_rules
+from verify.arithmetics.symbols.matrix_exponential_rules import MEAN_TIMES_MATRIX
+from verify.arithmetics.symbols.sums import extra_rules, trying_first
 from verify.arithmetics.tracing import value_of
 from verify.checks.asked_kinds import kind_asked
 from verify.checks.certified import certified, kept_of
@@ -66,7 +68,8 @@ LONGEST = 1500
 def prove_claim(claim: Claim, enough: int | None = None) -> Proof:
     """Try to prove a claim of relation *equal* or *structure*, by the hypotheses that it declares.
 
-    Its wrong variants are tried in the order of the source: all of them, or until `enough` have left terms.
+    Its wrong variants are tried in the order of the source: all of them, or until `enough` have left terms.  What is left
+    of exponentials of blocks is tried again in another order of the rules.
     """
     if not claim.relation.entrywise:
         raise InputError("claim", f"one of kind {' or '.join(PROVABLE)}", f"{claim.id}, {claim.relation.kind}")
@@ -76,6 +79,10 @@ def prove_claim(claim: Claim, enough: int | None = None) -> Proof:
     if not proof.proved and (given := size_relations(claim)):  # sizes that the statement gives by others
         other = _attempt(claim, given, enough)
         other.hypotheses += [f"{name} = {value}" for name, value in given.items()]
+        return other if other.proved else proof
+    if not proof.proved and TRIANGULAR in proof.rules:
+        with trying_first(MEAN_TIMES_MATRIX):
+            other = _attempt(claim, {}, enough)
         return other if other.proved else proof
     return proof
 

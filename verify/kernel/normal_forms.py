@@ -282,8 +282,18 @@ class Products:
             )
 
     def _joined(self, factors: Sequence[Factor], over: frozenset[Index]) -> tuple[list[Factor], frozenset[Index]]:
-        """Sums over deltas carried out; of open indices that deltas join, the first stands for all."""
-        pairs = [at for atom, at, _ in factors if self.kinds[atom] == "delta"]
+        """Sums over deltas carried out; of open indices that deltas join, the first stands for all.
+
+        Two units of one place join a summed index to another as a delta does: both are 0 wherever the indices differ.
+        """
+        pairs: list[Sequence[Index]] = [at for atom, at, _ in factors if self.kinds[atom] == "delta"]
+        units: dict[int, set[Index]] = {}
+        for atom, at, _ in factors:
+            if self.kinds[atom] == "unit":
+                units.setdefault(atom, set()).update(at)
+        for places in units.values():
+            first, *others = sorted(places, key=lambda i: (i in over, i))
+            pairs += [(first, other) for other in others if other in over]
         if not pairs:
             return list(factors), over
         root: dict[Index, Index] = {}

@@ -5,6 +5,8 @@ Sizes may be symbols.  Then torch runs the code on symbolic shapes, and the coun
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import math
 import weakref
@@ -14,6 +16,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from verify.arithmetics.formal import is_guarded
+from verify.vocabulary.contexts import assigned
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 if TYPE_CHECKING:  # lists of claims are shown without sympy
@@ -23,6 +26,21 @@ if TYPE_CHECKING:  # lists of claims are shown without sympy
 SMALLEST_SYMBOLIC = 2
 #: Numbers that stand behind symbolic sizes while code runs on them; a decision that they make is refused.
 HINTS = (1009, 1013, 1019, 1021, 1031)
+
+
+_programs: contextvars.ContextVar[set[str] | None] = contextvars.ContextVar("_programs", default=None)
+
+
+def recording_programs() -> contextlib.AbstractContextManager[set[str]]:
+    """Collect the names of the functions that are counted at symbolic sizes inside the block: expressions that rest on none
+    are right at every size, and not from `SMALLEST_SYMBOLIC` on alone.
+
+    >>> with recording_programs() as programs:
+    ...     _ = count(lambda X: X @ X.T, without_numbers(3, 4))
+    >>> programs
+    set()
+    """
+    return assigned(_programs, set())
 
 
 @dataclass(frozen=True)
@@ -143,6 +161,8 @@ def count(function: Callable[..., Any], *arguments: Any, squarings: int = 8) -> 
 
     aten = torch.ops.aten
     known = _those_of(arguments)
+    if known and (programs := _programs.get()) is not None:
+        programs.add(getattr(function, "__name__", repr(function)))
     exact = known.expression if known else int
 
     class Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -27,10 +27,10 @@ def headline(record: Record) -> str:
     if "constants" in record.details:
         constants = listed(dict.fromkeys(record.details["constants"]))
         least = record.details["sizes from"]
-        return (
-            f"proved for all sizes from {least} on: the count is at most a constant times the order, the constant being"
-            f" {constants}"
-        )
+        sizes = f"all sizes from {least} on" if least > 1 else "all sizes"
+        found = f"proved for {sizes}: the count is at most a constant times the order, the constant being {constants}"
+        below = record.details.get("constants from below")
+        return f"{found}, and at least {listed(dict.fromkeys(below))} times it" if below else found
     if "entries" in record.details:
         count = len(record.details["entries"])
         entries = "the bound has" if count == 1 else f"each of its {count} inequalities has"

@@ -123,10 +123,12 @@ def how_sure(claim: Claim, verdict: Verdict, records: list[Record]) -> str:
     tried = _tried(claim, records)
     proof = next((record for record in records if record.check == "proved" and record.outcome == UPHELD), None)
     if proof is not None:
-        least = proof.details.get("sizes from")
-        sizes = f"all sizes from {least} on" if least else "all sizes"
+        least = proof.details.get("sizes from", 1)
+        sizes = f"all sizes from {least} on" if least > 1 else "all sizes"
         derived = claim.relation.one_sided
         how = by_type(_HOW_PROVED, claim.relation) or "both sides reduce to one normal form"
+        if proof.details.get("constants from below"):
+            how = "the count lies between two stated multiples of the order"
         given = " under the hypothesis that is missing" if verdict.status == "gap" and claim.missing else ""
         rests = "; the gap is in what it rests on" if verdict.status == "gap" and not claim.missing else ""
         return f"Proved for {sizes}{given}{',' if derived else ':'} {how}{rests}. Besides, {tried}{wrong}."

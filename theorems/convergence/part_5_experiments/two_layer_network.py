@@ -16,7 +16,7 @@ Vectors = Annotated[Any, Shape("N", "1", "d")]
 TWO_LAYERS = Claim(CONVERGENCE, "convergence.sec-5.1-two-layer", label="Section 5.1, vector input, one token",
     statement=r"""\text{the training of Transformer with }d_s=1,d=100\text{ is similar to that of two-layer FCNN with the same width
         }d_m=100""",
-    name="one token and the two-layer network", relation=Equal(),
+    name="one token and the two-layer network", relation=Equal(), all_sizes=True,
     assumptions=[Definition("f as in Eqs. (1.1)-(1.2), compared with tau_1 relu(x W_V^T) w_O", by=outputs)],
     sizes={"N": (1, 3), "d": (1, 3), "d_m": (1, 3)},
     note=r"""More than similar: at $d_s = 1$ the two are the same function of $W_V$ and $w_O$ at all weights, and the gradients in
@@ -31,7 +31,8 @@ def two_layer_outputs(X: Vectors, W_Q: QueryWeights, W_K: KeyWeights, W_V: Value
     """tau_1 relu(x W_V^T) w_O beside the gradients 0 in W_Q and W_K, shape (N, 1 + 2 d d_m) (Section 5.1)."""
     N, _, d = X.shape
     f = relu(X.reshape(N, d) @ W_V.T) @ w_O * tau_1
-    return concatenate([f, f @ zeros(1, 2 * d * W_V.shape[0])], axis=1)
+    slope = f @ zeros(1, d * W_V.shape[0])
+    return concatenate([f, slope, slope], axis=1)
 
 
 @TWO_LAYERS.oracle

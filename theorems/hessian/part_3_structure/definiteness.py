@@ -224,7 +224,7 @@ LAYOUT_MATRICES = Claim(HESSIAN, "hessian.sec3-layout-matrices", label="Section 
         K_{m,n} = I,\ S^\top S = d_VI""",
     assumptions=[Definition("K_{m,n} is the commutation matrix, S that of Theorem 3.2", by=(commutation_matrix,
         shuffling_matrix))],
-    name="layout matrices copy and permute", relation=Equal(), sizes={"m": (1, 3), "n": (1, 3)}, exact=True,
+    name="layout matrices copy and permute", relation=Equal(), all_sizes=True, sizes={"m": (1, 3), "n": (1, 3)}, exact=True,
     uses=("hessian.eq-18", "hessian.thm-3.2-sizes"),
     note=r"""With $d_V = m$. An entry $x$ is 0 or 1 exactly if $x^2 = x$. $K$ permutes; $S$ writes each of the $d_V$
         entries of a vector to $d_V$ places, and zeros elsewhere. Matrices are applied to arbitrary vectors.""",
@@ -233,15 +233,15 @@ LAYOUT_MATRICES = Claim(HESSIAN, "hessian.sec3-layout-matrices", label="Section 
 
 @LAYOUT_MATRICES.formula
 def copied_entries(a: ColumnVector, b: OtherColumn) -> Any:
-    """K c, c, S a, d_V a for c = a (x) b, all in one column (Section 3)."""
-    d, c = a.shape[0], kron(a, b)
+    """K c, c, S a, d_V a for c = b (x) a, all in one column (Section 3)."""
+    d, c = a.shape[0], kron(b, a)
     K, S = commutation_matrix(a.shape[0], b.shape[0]), shuffling_matrix(d)
     return concatenate([K @ c, c, S @ a, a * d], axis=0)
 
 
 @LAYOUT_MATRICES.oracle
 def squares_of_entries_and_gram_matrices(a: ColumnVector, b: OtherColumn) -> Any:
-    c = kron(a, b)
+    c = kron(b, a)
     K, S = commutation_matrix(a.shape[0], b.shape[0]), shuffling_matrix(a.shape[0])
     return concatenate([hadamard(K, K) @ c, K.T @ (K @ c), hadamard(S, S) @ a, S.T @ (S @ a)], axis=0)
 

@@ -142,7 +142,8 @@ FORMED = Claim(ONE_HEAD, "osa.cost-eq-6-formed", label="Eqs. (6) and (7) with th
         and } \mathbf{A} \text{ by Eq. (6) before it is applied, OSA takes } O(N^2d + Nd^2 + d^3) \text{ operations and
         memory } O(N^2 + Nd + d^2), \text{ and no less: quadratic in } N""",
     assumptions=[Convention(FIXED_EXPONENTIAL, by=count)],
-    name="cost with the attention matrix formed", relation=OrderOfGrowth(along=("N", "d", "N d")), of_project=True,
+    name="cost with the attention matrix formed", relation=OrderOfGrowth(along=("N", "d", "N d")), all_sizes=True,
+    of_project=True,
     note="The orders of Section 2.4, which are among the mutants, are those of the products taken from right to left.",
 )  # fmt: skip
 
@@ -167,6 +168,8 @@ def counts_formed(N: int, d: int) -> list[int]:
     return [found.operations, found.memory]
 
 
+FORMED.part("constant", lambda: [211, 12])
+FORMED.part("constant from below", lambda: [18, 3])
 FORMED.mutant("operations N d^2 + d^3, as in Section 2.4", lambda N, d: [N * d**2 + d**3, N**2 + N * d + d**2])
 FORMED.mutant("memory N d + d^2, as in Section 2.4", lambda N, d: [N**2 * d + N * d**2 + d**3, N * d + d**2])
 

@@ -221,7 +221,7 @@ EQUATION_37 = Claim(OSA, "osa.eq-37", label="Eqs. (36)-(37), F.3", name="series 
     statement=r"""\hat\Delta = \exp(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma)-\mathbf{I}_{2d_v} =
         \sum_{n=1}^\infty\frac1{n!}(\Sigma^\top\mathbf{U}^\top\mathbf{S}\mathbf{U}\Sigma)^n""",
     assumptions=[LEFT_ORTHOGONAL, DECOMPOSITION, DIAGONAL, SKEW, AS_MANY_VALUES],
-    relation=Equal(), sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
+    relation=Equal(), all_sizes=True, sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
     note="""The series is summed as a block of one exponential of twice the order, which loses no digits where it is
         small. The next member of the chain is in osa.eq-38.""",
 )  # fmt: skip

@@ -104,7 +104,7 @@ GAP = Claim(SKIPLESS, "skipless.fig-6-gap-given-tokens", label="The gap of two l
         Assumption("no row of T is constant, which needs d >= 2", positive=spreads, sizes=lambda sizes: sizes["d"] >= 2),
     ],
     hypotheses=(normal_entries("Z", stated=STATED),),
-    name="gap of logits of normalised tokens", relation=Equal(), sizes={"d": (2, 4)}, of_project=True,
+    name="gap of logits of normalised tokens", relation=Equal(), all_sizes=True, sizes={"d": (2, 4)}, of_project=True,
     corrects="skipless.fig-6-squared-norm", uses=("skipless.eq-20-corrected",),
     note=r"""$\gamma = \beta x_i\cdot(x_i - x_j) + \alpha x_i^\top Z(x_i - x_j)$ is linear in $Z$, hence normal; its mean
         and variance are compared,

@@ -11,7 +11,7 @@ from verify.arithmetics.symbols.heads import Head
 from verify.arithmetics.symbols.indexed import Indexed, common, entrywise, identity
 from verify.arithmetics.symbols.matrix_exponential import exponential_of_matrix, frechet_derivative, mean_exponential
 from verify.arithmetics.symbols.matrix_exponential_rules import without_left
-from verify.arithmetics.symbols.sums import contract, note_rule, single, step_named
+from verify.arithmetics.symbols.sums import Sum, as_built, contract, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 DIAGONAL = step_named("exponential and inverse of blocks on the diagonal")
@@ -73,7 +73,9 @@ def exponential_of_blocks(A: Blocks) -> Blocks:
         for k, row in enumerate(A.grid):
             grid[k][k] = matrix_exponential(row[k])
         if beside:
-            grid[0][1] = _corner(A.grid[0][0], A.grid[0][1], A.grid[1][1])
+            (M, E), (_, N) = A.grid
+            grid[0][1] = _corner(M, E, N)
+            grid = [[_as_block(block, p, q, M, E, N) for q, block in enumerate(row)] for p, row in enumerate(grid)]
         return Blocks(grid)
     factored = _as_product(A)
     if factored is None:
@@ -89,6 +91,17 @@ def exponential_of_blocks(A: Blocks) -> Blocks:
     for k, row in enumerate(grid):
         row[k] = identity(A.partition[0][k]) + row[k]
     return Blocks(grid)
+
+
+def _as_block(block: Indexed, p: int, q: int, M: Indexed, E: Indexed, N: Indexed) -> Indexed:
+    value = block_of_exponential((block.value,), p, q, M.value, E.value, N.value)
+    return Indexed(value, block.axes, block.bound)
+
+
+@as_built("block of expm")
+def block_of_exponential(found: tuple[Sum], p: int, q: int, M: Sum, E: Sum, N: Sum) -> Sum:
+    """What was found to be the block (p, q) of exp [[M, E], [0, N]]; a certificate says of which exponential it is a block."""
+    return found[0]
 
 
 def _corner(M: Indexed, E: Indexed, N: Indexed) -> Indexed:

@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 
+from verify.arithmetics.symbols.block_uses import minus_identity
 from verify.arithmetics.symbols.difference import Proof
 from verify.arithmetics.symbols.heads import grouping, tensor
 from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule
@@ -25,7 +26,6 @@ from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
 
 #: What is done with blocks before the algebra sees them, by the names of steps: no certificate says that it is right.
 OF_BLOCKS = {
-    "exp [[M, E], [0, N]] has the integral of exp(s M) E exp((1 - s) N) as its corner": "exponentials of blocks",
     "exponential and inverse of blocks on the diagonal": "exponentials and inverses of blocks",
     "exp(Y Z) = I + Y phi(Z Y) Z": "exponentials of blocks",
     "the inverse of [[I, B], [C, D]] by D - C B": "inverses of blocks",
@@ -181,7 +181,7 @@ def _find_uses(certificate: dict[str, Any]) -> None:
         for part in certificate["parts"]:
             scope = language.bound(part["indices"], {})
             sides = sides_of(language, part, scope, given)
-            search = UseSearch(language, scope, numbers, (skew, through, fixed, of_skew, of_product))
+            search = UseSearch(language, scope, numbers, (minus_identity, skew, through, fixed, of_skew, of_product))
             left = search.run(language.algebra.plus([(sides[0], ONE), (sides[1], -ONE)]))
             if left:
                 raise NotRecorded(f"no rule of the checker joins the {len(left)} terms that are left")

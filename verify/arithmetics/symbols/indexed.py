@@ -419,6 +419,7 @@ def _position(item: Any, size: Any) -> tuple[Any, bool]:
         if isinstance(start, SummationIndex) and is_next(stop, start) and item.step is None:
             return start, True
         start = 0 if start is None else start
+        stop = size if stop is None and isinstance(size, int) else stop  # the last of an axis of given length
         if not isinstance(start, int) or stop != start + 1 or item.step is not None:
             raise ArithmeticUnsupported(f"the slice {item} of an axis of size {size}")
         at = start

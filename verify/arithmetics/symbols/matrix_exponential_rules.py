@@ -197,7 +197,11 @@ def _ends_of(leg_row: int, leg_column: int) -> list[tuple[int | None, int | None
     return [(None, leg_row), (leg_column, None)]
 
 
-@rule("M phi(M) = exp(M) - I", "phi")
+#: Before push-through, which parts M = A B from phi(A B), this rule proves other identities than after it.
+MEAN_TIMES_MATRIX = "M phi(M) = exp(M) - I"
+
+
+@rule(MEAN_TIMES_MATRIX, "phi")
 def mean_times_matrix(product: Product, slots: int) -> list[Product] | None:
     """phi(M) M and M phi(M)."""
     for position, factor in enumerate(product[1]):

@@ -58,10 +58,11 @@ def idempotent_step(product: Product, slots: int) -> list[Product] | None:
 
 @rule("unit vectors are orthonormal", "unit")
 def unit_vectors(product: Product, slots: int) -> list[Product] | None:
-    """e_p(i) e_q(i) = delta_pq e_p(i), and sum_i e_p(i) = 1."""
+    """e_p(i) e_q(i) = delta_pq e_p(i), sum_i e_p(i) = 1, and e_p(i) e_p(j) = delta_ij e_p(i) where i or j is summed."""
     coefficient, factors, summed = product
     counts = occurrences(factors)
     seen: dict[int, int] = {}
+    at: dict[Head, int] = {}
     for position, (made, indices) in enumerate(factors):
         if made.kind != "unit":
             continue
@@ -71,6 +72,9 @@ def unit_vectors(product: Product, slots: int) -> list[Product] | None:
             return [(coefficient, rest, summed)] if seen[index] == made.parameter else []
         if index in summed and counts[index] == 1:
             return [(coefficient, rest, {name: size for name, size in summed.items() if name != index})]
+        other = at.setdefault(made, index)
+        if other != index and (index in summed or other in summed):
+            return [(coefficient, [*rest, (delta(made.sizes[0]), (other, index))], summed)]
         seen[index] = made.parameter
     return None
 

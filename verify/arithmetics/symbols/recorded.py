@@ -202,6 +202,8 @@ class SumRecorder:
         if kind in ("inverse", "expm"):
             bound, own = self.alike(at)
             return ["f", kind, [[bound, self.of(given[0], own)]], _flat(at)]
+        if kind == "block of expm":
+            return self._block_of_exponential(at, *given[1:])
         if kind == "diff":
             inner, by = given
             count = len(inner.slots)
@@ -221,6 +223,22 @@ class SumRecorder:
             found = self.of(inner, at)
             return ["mean", self._named[name], self.of_scalar(variance), found] if name in self._named else found
         raise NotRecorded(WITHOUT_FORM.get(kind, kind))
+
+    def _block_of_exponential(self, at: Sequence[At], p: int, q: int, M: Sum, E: Sum, N: Sum) -> Expression:
+        """The block (p, q) of exp [[M, E], [0, N]] for blocks of one size: the exponential over pairs of a block and an index."""
+        if len(M.slots) != 2 or len({*M.slots, *E.slots, *N.slots}) > 1 or not M.slots == E.slots == N.slots:
+            raise NotRecorded("exponentials of blocks of several sizes")
+        bound, own = self.alike(at)
+        half = len(bound) // 2
+        (first, second, above, beside) = (self.index(sympy.Integer(2))[0][0] for _ in range(4))
+
+        def block(i: int, j: int, value: Sum) -> Expression:
+            return ["*", ["unit", i, above[0]], ["unit", j, beside[0]], self.of(value, own)]
+
+        matrix = ["+", block(0, 0, M), block(0, 1, E), block(1, 1, N)]
+        ends = [first[0], *at[0], second[0], *at[1]]
+        entry = ["f", "expm", [[[above, *bound[:half], beside, *bound[half:]], matrix]], ends]
+        return _summed([first, second], ["*", ["unit", p, first[0]], ["unit", q, second[0]], entry])
 
     def _iterate(self, start: Sum, iteration: Any, at: Sequence[At]) -> Expression:
         """An iterate as the input that is its value, and next to it the slope, another input, times the change of the start."""

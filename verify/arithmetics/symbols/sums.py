@@ -84,6 +84,17 @@ def extra_rules(rules: Sequence[tuple[str, frozenset[str], Rule]]) -> Iterator[N
             _rules.remove(item)
 
 
+@contextlib.contextmanager
+def trying_first(name: str) -> Iterator[None]:
+    """Try the rule `name` before all others inside the block: two orders may lead to two normal forms, both of them right."""
+    before = list(_rules)
+    _rules.sort(key=lambda item: item[0] != name)
+    try:
+        yield
+    finally:
+        _rules[:] = before
+
+
 def is_rule(name: str) -> bool:
     """Whether a rule or hypothesis of this name is in force."""
     return any(known == name for known, _, _ in _rules)
