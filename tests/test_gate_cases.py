@@ -39,9 +39,10 @@ def test_cases_have_every_width_and_ratio_and_keep_to_what_is_chosen() -> None:
     found = cases_of_kernels(profile, "quick")
     assert {80, 96, 112, 128, 256} <= {sizes["d_K"] for sizes in found if sizes["d_K"] == sizes["d_V"]}
     assert set(range(1, 9)) <= {sizes["H"] // sizes["G"] for sizes in found}
-    assert {(4, 8), (8, 16)} <= {(sizes["G"], sizes["H"]) for sizes in found}
+    assert {(4, 8), (8, 16), (2, 32), (8, 40)} <= {(sizes["G"], sizes["H"]) for sizes in found}
     assert {(64, 128), (192, 128)} <= {(sizes["d_K"], sizes["d_V"]) for sizes in found}
-    assert any(sizes["m"] == 1 and sizes["n"] > 128 for sizes in found)
+    assert {1, 5} <= {sizes["m"] for sizes in found if sizes["n"] == 129}
+    assert any(sizes["n"] % 256 == 0 for sizes in found) and any(sizes["B"] > 8 for sizes in found)
     assert any(sizes["B"] * sizes["H"] > 64 for sizes in found) and any(65 < sizes["n"] < 128 for sizes in found)
     few = gate("transformer.batched_attention", lambda *given: given[0], sizes={"d_K": (8, 100), "H": 4}).profile
     chosen = cases_of_kernels(few, "quick")

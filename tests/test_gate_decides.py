@@ -137,8 +137,37 @@ def never_decided(made: Any, check: str) -> list[str]:
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_an_error_planted_at_any_kind_of_large_point_is_seen(subject: str) -> None:
-    made = gate(subject, lambda *given: definition_of(subject)(*given) + 1.0, dtypes=["float64"])
+    def wrong(first: Any, *given: Any) -> Any:
+        return definition_of(subject)(first, *given) + 1.0 + (first**2).sum()
+
+    made = gate(subject, wrong, dtypes=["float64"])
     assert never_decided(made, "sizes") == []
+    kinds = {point.title.partition(",")[0] for point, _ in made.comparison.points.drawn("sizes")}  # type: ignore[union-attr]
+    assert {"second derivatives", "forward derivatives"} <= kinds
+
+
+def test_what_refuses_second_derivatives_or_a_second_backward_pass_is_not_blamed_for_it() -> None:
+    """Neither at large sizes, where first derivatives are right, nor where tensors are gone after the first pass."""
+
+    class Softmax(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, T: Any) -> Any:
+            ctx.weights = torch.softmax(T, -1)
+            return ctx.weights.clone()
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx: Any, g: Any) -> Any:
+            P = ctx.weights
+            del ctx.weights
+            return P * (g - (g * P).sum(-1, keepdim=True))
+
+    made = gate("hessian.softmax", Softmax.apply, dtypes=["float64"])
+    first, sizes = (made.run(check, "float64") for check in ("first-derivatives", "sizes"))
+    assert first.status == sizes.status == SATISFIED and first.why == sizes.why == ""
+    of_numpy = gate("hessian.softmax", lambda T: torch.as_tensor(Softmax.apply(T).detach().numpy()), dtypes=["float64"])
+    found = of_numpy.run("sizes", "float64")
+    assert found.status == SATISFIED and found.why.startswith("values alone")
 
 
 @pytest.mark.parametrize("check", ["first-derivatives", "second-derivatives", "forward-derivatives"])

@@ -8,7 +8,8 @@ import torch
 
 from tests.wrong_layers import WRONG, Function, add
 from tests.wrong_layers.backward import own_backward, right
-from tests.wrong_layers.in_use import AWAY, interleaved, layer_norm, scores
+from tests.wrong_layers.encodings import table
+from tests.wrong_layers.in_use import AWAY, in_turns, interleaved, layer_norm, scores
 from tests.wrong_layers.in_use import under as weights_under
 from tests.wrong_layers.kernels import band, capped, of_heads, packed, positions, under
 from tests.wrong_layers.seldom import Scaled
@@ -46,6 +47,23 @@ class ChangedLater(torch.autograd.Function):
     def backward(ctx: Any, g: Any) -> Any:
         (P,) = ctx.saved_tensors
         return P * (g - (g * P).sum(-1, keepdim=True))
+
+
+class Overwritten(torch.autograd.Function):
+    """A softmax whose backward pass writes its result where the weights were kept."""
+
+    @staticmethod
+    def forward(ctx: Any, T: Any) -> Any:
+        P = torch.softmax(T, -1)
+        ctx.save_for_backward(P)
+        return P.clone()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, g: Any) -> Any:
+        (P,) = ctx.saved_tensors
+        P.data.mul_(g - (g * P).sum(-1, keepdim=True))
+        return P.clone()
 
 
 def twice_differentiated(kept: Function = lambda x: x, sums: Function = lambda x: x) -> Function:
@@ -128,6 +146,38 @@ def without_gradients(Q: Any, K: Any, V: Any, M: Any) -> Any:
     return weights_under(scores(Q, K), M) @ V
 
 
+def groups_in_turns(where: Function) -> Function:
+    """Heads take groups of keys in turns where there are so many heads H and groups G."""
+
+    def attention(Q: Any, K: Any, V: Any, M: Any) -> Any:
+        H, G = Q.shape[1], K.shape[1]
+        repeat = in_turns if where(H, G) else interleaved
+        return weights_under(scores(Q, repeat(K, H)), M) @ repeat(V, H)
+
+    return attention
+
+
+def keys_of_the_fifth(Q: Any, K: Any, V: Any, M: Any) -> Any:
+    """Samples from the sixth on are given the keys of the fifth."""
+    at = torch.arange(len(K)).clamp(max=4)
+    return weights_under(scores(Q, interleaved(K[at], Q.shape[1])), M) @ interleaved(V, Q.shape[1])
+
+
+def without_the_last(where: Function) -> Function:
+    """The last key is left out where there are so many queries and keys, except by queries that have no other."""
+
+    def attention(Q: Any, K: Any, V: Any, M: Any) -> Any:
+        last = M[:, -1:] & ((not where(len(Q), len(K))) | (M.sum(1, keepdim=True) == 1))
+        return weights_under(scores(Q, K), torch.cat([M[:, :-1], last], 1)) @ V
+
+    return attention
+
+
+def halves_exchanged(X: Any, b: float, o: int) -> Any:
+    """Halves of a row are exchanged at odd offsets above 64."""
+    return table()(X, b, o).roll(X.shape[1] // 2 if o % 2 and o > 64 else 0, 1)
+
+
 def scale_of_a_multiple(Q: Any, K: Any, V: Any, M: Any) -> Any:
     """Widths between 64 and 128 are padded to a multiple of 8, whose scale is taken."""
     d = Q.shape[1]
@@ -168,6 +218,23 @@ FEARED: dict[str, tuple[str, Function]] = {
         weights_under(scores(Q, K), M), 0.001, True) @ V),
     "forward derivative: that by values halved": ("masked_attention", lambda Q, K, V, M: weights_under(
         scores(Q, K), M) @ Scaled.apply(V, 1.0, 0.5)),
+    "heads: groups in turns where more than 8 share keys": ("batched_attention", groups_in_turns(lambda H, G: H > 8 * G)),
+    "heads: groups in turns where there are more than 32": (
+        "batched_attention", groups_in_turns(lambda H, G: H > 32 and G > 1)),
+    "samples: from the sixth on with the keys of the fifth": ("batched_attention", keys_of_the_fifth),
+    "blocks: the last key of whole ones of 128 left out": (
+        "masked_attention", without_the_last(lambda m, n: n % 128 == 0)),
+    "queries: the last of many keys left out where several are few": (
+        "masked_attention", without_the_last(lambda m, n: 1 < m <= 8 and n > 64)),
+    "backward: kept weights overwritten": (
+        "masked_attention", lambda Q, K, V, M: Overwritten.apply(scores(Q, K).masked_fill(~M, AWAY)) @ V),
+    "second derivative: weights taken for constants in rows of more than 16": (
+        "masked_attention", lambda Q, K, V, M: twice_differentiated(
+            lambda x: x.detach() if x.shape[1] > 16 else x)(scores(Q, K).masked_fill(~M, AWAY)) @ V),
+    "forward derivative: that by values halved in rows of more than 16": (
+        "masked_attention", lambda Q, K, V, M: weights_under(scores(Q, K), M) @ Scaled.apply(
+            V, 1.0, 0.5 if len(K) > 16 else 1.0)),
+    "rotary: halves exchanged at odd offsets above 64": ("rotary_table", halves_exchanged),
 }  # fmt: skip
 
 

@@ -103,6 +103,9 @@ def rows_of_table(rows: Sequence[int], X: Any, b: Any, o: int) -> Any:
     return layers.rotary(X[list(rows)], angles.cos(), angles.sin())
 
 
+ROTARY.long("far into a sequence", sizes=lambda length: {"o": 4 * length - 1})
+
+
 def _turned(X: Any, positions: Any, frequencies: Any) -> Any:
     angles = X.new_tensor(positions)[:, None] * X.new_tensor(frequencies)
     return layers.rotary(X, angles.cos(), angles.sin())

@@ -82,7 +82,8 @@ class Point:
     for the forward derivative instead.  `rows` restricts the value to some of its rows, along the axis `axis`, which `of`
     computes; each of them is a result of its own, since rows of few keys are larger than those of many.  `remade` makes
     the same point at other sizes.  Arguments that are not among `moving` need no gradient.  `in_half`: it tells something
-    in half precision alone.
+    in half precision alone.  `twice`: an implementation's backward pass is run twice through the same graph, as Jacobians
+    are found row by row, and the second one is compared where it gives anything else.
     """
 
     arguments: Mapping[str, Any]
@@ -98,9 +99,15 @@ class Point:
     forward: bool = False
     axis: int = 0
     in_half: bool = False
+    twice: bool = False
 
     def __post_init__(self) -> None:
         self.moving = [name for name, x in self.arguments.items() if is_real(x)]
+
+    @property
+    def is_beyond_first(self) -> bool:
+        """Whether other derivatives than first ones by reverse mode are asked for, which layers may refuse."""
+        return self.order == 2 or self.forward
 
     def only(self, names: Sequence[str]) -> Point:
         """The same point, at which `names` alone need a gradient."""
@@ -130,10 +137,17 @@ class Point:
         # of a cotangent that needs no gradient, torch treats what is differentiable once as a constant
         cotangent = self.cotangent(value).requires_grad_(self.order == 2)
         kept = {"the cotangent of its backward pass": cotangent.detach().clone()} if yours else {}
-        first = torch.autograd.grad(
-            value, by, cotangent, create_graph=self.order == 2, allow_unused=True, materialize_grads=True
+        backward = functools.partial(
+            torch.autograd.grad, value, by, cotangent, allow_unused=True, materialize_grads=True
         )
+        again = yours and self.twice and self.order == 1
+        first = backward(create_graph=True) if self.order == 2 else backward(retain_graph=again)
         require_unchanged(dict.fromkeys(kept, cotangent), kept)
+        if again:
+            with contextlib.suppress(Exception):  # what refuses a second pass gives no wrong number
+                second_pass = backward()
+                if not all(map(torch.equal, first, second_pass)):
+                    first = second_pass
         if self.order == 1:
             return {
                 **self._values(value.detach()),
@@ -273,9 +287,7 @@ def gap_at(
     """
     arguments = point.in_dtype(dtype, device)
     constants = taken_for_constants(point, standing, arguments) if point.order or point.forward else []
-    if constants and (
-        point.order == 2 or point.forward
-    ):  # then neither are mixed derivatives by them, nor directions in them
+    if constants and point.is_beyond_first:  # then neither are mixed derivatives by them, nor directions in them
         point = copy.copy(point)
         point.moving = [name for name in point.moving if name not in constants]
         found = point.reference(standing.definition)

@@ -137,8 +137,9 @@ def _square(drawn: _Drawn, seed: int) -> list[Draw]:
     every, found = _sizes(drawn), []
     for number, domain in enumerate(("generic", "generic", *drawn.own)):
         length = 2 + number % 2
-        most = max(every, key=lambda sizes: sum(value == length for value in sizes.values()))
-        if list(most.values()).count(length) > 1:
+        counts = [list(sizes.values()).count(length) for sizes in every]
+        most = every[counts.index(max(counts))]
+        if max(counts) > 1:
             found.append(Draw(tuple(most.items()), domain, seed * 1000 + number))
     return found
 

@@ -51,6 +51,8 @@ from verify.vocabulary.shapes import Real
 PATIENCE = 3
 #: Where values are compared once more, where no gradient is asked for: with this title, for which fast paths are the same.
 LARGE, ORDINARY = (SIZES, LONG), "ordinary"
+#: What is said of derivatives that are wrong only where the graph has been gone through before.
+AGAIN = " in a second backward pass through the same graph"
 #: Evaluations that the search for a small example may cost.
 SHRINKING = 40
 #: How often it is called at the same arguments at effort deep: a failure of one call in 300 is missed once in 700 times.
@@ -167,7 +169,8 @@ class Comparison:
         for number, prepared in enumerate(self.points.prepared(check)):
             if walk.compared == self.points.count(check):
                 break
-            if prepared.point.in_half and dtype not in HALVES:
+            point = prepared.point
+            if point.is_beyond_first if dtype in HALVES else point.in_half:
                 continue
             with place(number + number // ROUND):
                 if self._is_broken_at(prepared, walk, shrinking):
@@ -179,9 +182,16 @@ class Comparison:
     def _is_broken_at(self, prepared: Prepared, walk: Walk, shrinking: bool) -> bool:
         """Compare at one point and note what it shows: whether the implementation is wrong there, so that the walk ends."""
         finding, point = walk.finding, prepared.point
+        others = (
+            finding.check in LARGE and point.is_beyond_first
+        )  # what refuses these is said where small ones are compared
+        if others and walk.is_given_up:
+            return False
         try:
             gap = self._gap(point, prepared.truth, finding.dtype, values=walk.is_given_up)
         except NotDifferentiable as problem:
+            if others:
+                return False
             walk.refused, walk.refusals = f"{NOT_DIFFERENTIABLE}: {problem}", walk.refusals + 1
             if finding.check in SMALL:
                 return False
@@ -201,7 +211,11 @@ class Comparison:
         else:
             walk.measured(gap.residual, point.title)
             if gap.residual > allowed(finding.dtype):
+                once = dataclasses.replace(point, twice=False)
+                first = self._gap(once, prepared.truth, finding.dtype) if point.twice and not walk.is_given_up else gap
                 self._describe(finding, prepared, gap, shrinking)
+                if first is None or first.agrees or first.residual <= allowed(finding.dtype):
+                    finding.why += AGAIN
                 return True
         return finding.check in LARGE and self._is_wrong_without_gradients(finding, prepared)
 

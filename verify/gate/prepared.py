@@ -67,7 +67,10 @@ class Points:
         """The points of a comparison, and arrays where these can be shrunk."""
         if check in SMALL:
             points = small_points(self.claim, 2 if check == SECOND else 1, self.count(check) or 0, self.settings)
-            return ((dataclasses.replace(point, forward=check == FORWARD), arrays) for point, arrays in points)
+            return (
+                (dataclasses.replace(point, forward=check == FORWARD, twice=check == FIRST and number % 2 == 1), arrays)
+                for number, (point, arrays) in enumerate(points)
+            )
         draw = large_points if check == SIZES else long_points
         return ((point, None) for point in draw(self.profile, self.settings))
 

@@ -6,6 +6,7 @@ at very large and very small tokens, and at tensors that are not contiguous; lon
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -39,15 +40,17 @@ ENTRIES, ENTRIES_OF_WIDTHS = 80_000, 300_000
 WIDTHS = (80, 96, 112, 128, 256)
 #: Values that are not as wide as keys, at widths that fast kernels take: keys first.
 UNEQUAL = ((64, 128), (192, 128))
-#: Groups of keys and heads beside the ratios, as many groups as layers in use have.
-GROUPS = ((4, 8), (8, 16))
+#: Groups of keys and heads beside the ratios, as many groups and heads as layers in use have: 16 of a group, more than 32.
+GROUPS = ((4, 8), (8, 16), (2, 32), (8, 40))
 #: By which names widths go; how many heads may share keys; numbers of samples and heads whose product is above 64.
-WIDTH_NAMES, RATIOS, MANY_HEADS = ("d_K", "d_V", "e"), range(1, 9), (5, 13)
+WIDTH_NAMES, RATIOS, MANY_HEADS = ("d_K", "d_V", "e"), range(1, 9), (9, 13)
 #: Numbers of tokens by effort that end inside a block of 128 that begins inside one of 64, and the other lengths there.
 INSIDE = {"quick": (100,), "ci": (81, 100, 127), "deep": (66, 81, 96, 100, 112, 127)}
-#: Other lengths where one is large, of which the first is taken that a subject admits; so many keys one query meets, as
-#: where a token after the other is generated.
-FEW_TOKENS, AGAINST_ONE = (5, 6, 8, 4), 129
+#: A number of tokens that fills blocks of every usual size, with nothing left over.
+WHOLE = 256
+#: Other lengths where one is large, of which the first is taken that a subject admits; so many keys that few queries meet,
+#: and how many these are: one where a token after the other is generated, several where some are guessed ahead.
+FEW_TOKENS, AGAINST_FEW, FEW_QUERIES = (5, 6, 8, 4), 129, (1, 5)
 #: Long points at which exponentials are nearly equal, by what part of themselves keys differ, and one logit is larger there.
 ALIKE, NEARLY, LARGER = "keys alike but two", 2.0**-5, 0.5
 #: By how much, relative to themselves, entries of large points are changed so that they have bits beyond those of float32.
@@ -90,6 +93,7 @@ def lengths_of(name: str, known: Iterable[int], largest: int, choice: Choice) ->
     return sorted({low, high, *(n for n in known if low <= n <= high)})
 
 
+@functools.lru_cache(maxsize=8)  # for all kinds of points; a profile at chosen sizes is another one
 def block_sizes(profile: Profile, seed: int) -> list[dict[str, int]]:
     """Sizes such that every dimension has every length of `LARGE` up to the largest, in few assignments.
 
@@ -141,9 +145,9 @@ def block_sizes(profile: Profile, seed: int) -> list[dict[str, int]]:
 def cases_of_kernels(profile: Profile, effort: str) -> list[dict[str, int]]:
     """Sizes that kernels treat as cases of their own, those that the subject has.
 
-    All widths in `WIDTHS`, 1 to 8 heads for each group of keys, more samples times heads than 64, tokens that end inside a
-    block, values wider or narrower than keys, and one query against many keys; other lengths are small.  Widths and ratios
-    of heads come together where arguments do not become too large.
+    All widths in `WIDTHS`, 1 to 8 and 16 heads for each group of keys, more samples times heads than 64, tokens that end
+    inside a block or fill whole ones, values wider or narrower than keys, and few queries against many keys; other lengths
+    are small.  Widths and ratios of heads come together where arguments do not become too large.
     """
     claim = profile.claim()
     if profile.largest < LARGE[-1]:
@@ -161,8 +165,10 @@ def cases_of_kernels(profile: Profile, effort: str) -> list[dict[str, int]]:
     wanted += [{"d_K": keys, "d_V": values} for keys, values in UNEQUAL if {"d_K", "d_V"} <= widths]
     if {"B", "H"} <= set(claim.sizes) - lengths:
         wanted.append(dict(zip(("B", "H"), MANY_HEADS, strict=True)))
-    wanted += [dict.fromkeys(tokens, length) for length in INSIDE[effort] if tokens]
-    wanted += [{**dict.fromkeys(tokens, AGAINST_ONE), "m": 1}] * ("m" in tokens and len(tokens) > 1)
+    wanted += [dict.fromkeys(tokens, length) for length in (*INSIDE[effort], WHOLE) if tokens]
+    wanted += [
+        {**dict.fromkeys(tokens, AGAINST_FEW), "m": few} for few in FEW_QUERIES if "m" in tokens and len(tokens) > 1
+    ]
 
     def completed(given: Mapping[str, int]) -> dict[str, int] | None:
         for few in FEW_TOKENS:
@@ -247,6 +253,21 @@ def large_points(profile: Profile, settings: Settings) -> Iterator[Point]:
     for number, chosen in enumerate(cases_of_kernels(profile, settings.effort.name)):
         yield _point(claim, chosen, edits[0], first, settings.seed * 1000 + 500 + number)
     yield from _zero_arguments(profile, settings, min(sizes, key=lambda each: _entries(claim, each), default=None))
+    # kernels have other ways for long rows in those passes too
+    for point in ordinary_points(profile, settings, 1):
+        if profile.derivatives >= 2:
+            yield _asking(point, "second derivatives", order=2)
+        if profile.derivatives >= 1:
+            yield _asking(point, "forward derivatives", forward=True)
+
+
+def _asking(point: Point, title: str, **asked: Any) -> Point:
+    """A large point, and all that are made of it at other sizes, at which something else is asked for."""
+    remade = point.remade
+    assert remade is not None
+    return dataclasses.replace(
+        point, title=f"{title}, {point.title}", remade=lambda sizes: _asking(remade(sizes), title, **asked), **asked
+    )
 
 
 def _zero_arguments(profile: Profile, settings: Settings, sizes: Mapping[str, int] | None) -> Iterator[Point]:
