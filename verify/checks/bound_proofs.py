@@ -19,7 +19,7 @@ import verify.arithmetics.norms  # noqa: F401  (gives the primitives their forms
 from verify.arithmetics import midpoints
 from verify.arithmetics.conditions import Condition
 from verify.arithmetics.norms.bounded import input_matrix
-from verify.arithmetics.norms.deciding import uncovered
+from verify.arithmetics.norms.deciding import quotient_of, uncovered
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound, prove_bound
 from verify.arithmetics.norms.facts import facts_of, rests_on_claims
 from verify.arithmetics.norms.float_values import Values
@@ -400,7 +400,7 @@ def _described(entry: EntryBound, proof: BoundProof) -> dict[str, Any]:
     def text(value: Any) -> str:
         return scalar_text(value, known)
 
-    ratio = sympy.cancel(entry.right / entry.bound) if entry.proved and entry.bound != 0 else None
+    ratio = quotient_of(entry.right, entry.bound) if entry.proved and entry.bound != 0 else None
     unreached = [symbol for symbol in entry.bound.free_symbols if symbol in known.atoms] if known else []
     unreached = [text(symbol) for symbol in unreached if symbol not in entry.right.free_symbols]
     return {
@@ -414,5 +414,5 @@ def _described(entry: EntryBound, proof: BoundProof) -> dict[str, Any]:
         ],
         "unreached": sorted(unreached) if not entry.proved else [],
         "uncovered": text(uncovered(entry.bound, entry.right)) if not entry.proved and not unreached else None,
-        "slack": str(ratio) if ratio is not None and ratio.is_number else None,
+        "slack": str(ratio) if ratio is not None else None,
     }

@@ -15,7 +15,7 @@ import sympy
 from verify.arithmetics.norms.derivations import BoundProof
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.checks.decisions import Place
-from verify.checks.evaluation import all_in_batch, one_of, raw_tensors
+from verify.checks.evaluation import flat_tensor, one_of, raw_tensors
 from verify.checks.operands import multiplied_sizes, size_symbol
 from verify.checks.satisfied import float_satisfies
 from verify.checks.settings import Settings
@@ -81,8 +81,10 @@ def _excess(claim: Claim, arrays: Mapping[str, Any], settings: Settings) -> floa
 
 
 def _sides(claim: Claim, batch: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    """Left and right side, one of several entries beside one of one; None where they are not finite."""
-    left, right = all_in_batch(claim, [claim.the_oracle, claim.the_formula], batch)
+    """Left and right side at the only seed of a batch, several entries beside one; None where they are not finite."""
+    raw = {name: value if isinstance(value, int) else value[0] for name, value in batch.items()}
+    inputs, like = claim.prepare(raw), next(value for value in raw.values() if not isinstance(value, int))
+    left, right = (flat_tensor(claim.evaluate(f, inputs), like) for f in (claim.the_oracle, claim.the_formula))
     return (left, right) if bool(left.isfinite().all() and right.isfinite().all()) else None
 
 
