@@ -27,12 +27,12 @@ from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import derivation
 from verify.checks.certified import kept_of
 from verify.checks.certified_bounds import certified_bound
-from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
+from verify.checks.evaluation import UNDEFINED, as_balls, flat_objects, one_of, raw_tensors
 from verify.checks.far_bounds import FarSpot, far_spots, symbols_of_size
 from verify.checks.operands import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
 from verify.checks.proofs import exception_to
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
-from verify.checks.satisfied import float_satisfies
+from verify.checks.satisfied import one_satisfies
 from verify.checks.settings import Settings
 from verify.checks.size_orders import size_orders
 from verify.inputs.generators import systematic
@@ -162,7 +162,7 @@ def spots_of(claim: Claim, proof: BoundProof, settings: Settings, count: int = S
             break
         arrays = draw.arrays(claim, 1)
         batch = raw_tensors(claim, arrays, settings, "float64")
-        if not bool(float_satisfies(claim, batch).all()):
+        if not one_satisfies(claim, batch):
             continue
         spot = _spot(claim, proof, one_of(claim, arrays, 0), dict(draw.sizes))
         if spot is not None:
@@ -177,7 +177,7 @@ def tightest_spots(claim: Claim, proof: BoundProof, settings: Settings) -> list[
         if not isinstance(point, Given):
             continue
         arrays = point.arrays(claim, 1)
-        if not bool(float_satisfies(claim, raw_tensors(claim, arrays, settings, "float64")).all()):
+        if not one_satisfies(claim, raw_tensors(claim, arrays, settings, "float64")):
             continue
         spot = _spot(claim, proof, one_of(claim, arrays, 0), _sizes_of(claim, point.inputs))
         if spot is not None:
@@ -264,9 +264,11 @@ def _blurred(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[s
 
 def _in_balls(claim: Claim, raw: dict[str, Any]) -> tuple[np.ndarray, np.ndarray] | None:
     """Both sides in balls; None where they have no value there."""
-    lifted = as_balls(raw)
     try:
-        left, right = (at_objects(claim, function, lifted) for function in (claim.the_oracle, claim.the_formula))
+        inputs = claim.prepare(as_balls(raw))
+        left, right = (
+            flat_objects(claim.evaluate(function, inputs)) for function in (claim.the_oracle, claim.the_formula)
+        )
     except UNDEFINED:
         return None
     finite = all(flint.arb(value).is_finite() for side in (left, right) for value in side)

@@ -184,7 +184,8 @@ class Products:
                     moved, names = other, theirs
                     if mine and theirs:  # no summed index of the one is one of the other
                         moved = tuple(
-                            (atom, tuple((i[0] + down, i[1]) if i[0] < 0 else i for i in at), p) for atom, at, p in other
+                            (atom, tuple((i[0] + down, i[1]) if i[0] < 0 else i for i in at), p)
+                            for atom, at, p in other
                         )
                         names = frozenset((i[0] + down, i[1]) for i in theirs)
                     products.append((a * b, (*one, *moved), mine | names))
