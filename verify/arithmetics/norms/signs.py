@@ -16,6 +16,7 @@ from verify.arithmetics.balls import precision
 
 #: Bits at which the sign of a number is asked for, one precision after another; what is still open then is not decided.
 PRECISIONS = (64, 256, 1024)
+EXPONENTIAL = sympy.exp
 
 
 @functools.lru_cache(maxsize=50_000)
@@ -124,7 +125,7 @@ def ball_of(value: Any, of_symbol: Callable[[Any], flint.arb | None] = lambda _:
         return of_symbol(value)
     if value.is_Rational:
         return flint.arb(flint.fmpq(int(value.p), int(value.q)))
-    if isinstance(value, sympy.exp) or value is sympy.E:
+    if isinstance(value, EXPONENTIAL) or value is sympy.E:
         inner = ball_of(value.args[0] if value.args else sympy.Integer(1), of_symbol)
         return None if inner is None else inner.exp()
     if isinstance(value, sympy.Abs):
