@@ -42,7 +42,6 @@ from verify.arithmetics import (
     sign_of,
     to_balls,
     to_rationals,
-    to_symbols,
     to_tensor,
 )
 from verify.matrix import absolute, cos, exp, eye, maximum, ones, rational, relu, sin, softmax, sqrt, step, total
@@ -370,11 +369,6 @@ def test_precision_is_restored_even_after_an_error():
         assert flint.ctx.prec == 80
         raise RuntimeError
     assert flint.ctx.prec == before
-
-
-def test_symbols_are_named_by_position():
-    X = to_symbols("X", (2, 3))
-    assert X.shape == (2, 3) and str(X[1, 2]) == "X_1_2" and X[0, 0].is_real
 
 
 def test_representations_can_be_read():

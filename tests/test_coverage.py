@@ -113,7 +113,7 @@ def test_a_coverage_is_counted(tmp_path: Path) -> None:
     )
     found = read(path)
     assert (found.checkable, found.counts[COVERED], found.complete) == (2, 1, False)
-    assert [row.quote for row in found.with_claim("a.b")] == ["A = B"]
+    assert [row.quote for row in found.rows if row.claims == ("a.b",)] == ["A = B"]
     path.with_name("other.yaml").write_text("quote: A\n", encoding="utf-8")
     with pytest.raises(InputError, match="a list of rows"):
         read(path.with_name("other.yaml"))

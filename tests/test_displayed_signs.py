@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from verify.report.displayed_signs import asserted_signs, difference, problem_of
+from tests.statements.displayed_signs import asserted_signs, difference, problem_of
 from verify.vocabulary import AtMost, Claim, Equal, FollowsLaw, HasStructure, OrderOfGrowth, Paper, TendsTo, load
 from verify.vocabulary.relations import PowerRate
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import pytest
 
-from verify.report.introduced import introduced
-from verify.report.notation import row_of, rows, symbols_of, undefined
+from tests.statements.defined_symbols import undefined
+from tests.statements.introduced import introduced
+from verify.report.notation import row_of, rows, symbols_of
 from verify.report.symbols_in_latex import symbols
 from verify.report.typed_formulas import as_latex
 from verify.site.mathematics import mathml

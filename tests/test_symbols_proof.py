@@ -24,9 +24,10 @@ from verify.arithmetics.symbols.latex import sum_latex
 from verify.arithmetics.symbols.pairings import expectation
 from verify.checks.proofs import prove_claim, spot_check
 from verify.matrix import commutation_matrix, determinant, eye, kron, ones, row_sums, softmax, trace, vec_r, zeros
-from verify.vocabulary.claims import Claim, Paper
+from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.relations import Equal
+from verify.vocabulary.sections import Paper
 from verify.vocabulary.shapes import Shape, checked
 
 pytestmark = pytest.mark.kept

@@ -19,6 +19,7 @@ import importlib.metadata
 import importlib.util
 import platform
 from collections.abc import Iterable, Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
     except InputError as problem:
         raise pytest.UsageError(str(problem)) from None
     for package in config.getini("verify_packages"):
-        if not _can_be_found(package):
+        if _spec_of(package) is None:
             expected = "packages that can be imported (is their folder on pythonpath?)"
             raise pytest.UsageError(f"verify_packages: expected {expected}; got {package!r}")
     worker = getattr(config, "workerinput", {})
@@ -109,11 +110,12 @@ class _Reports:
             self.reused.add((str(said["claim"]), str(said[FROM_EVIDENCE])))
 
 
-def _can_be_found(package: str) -> bool:
+def _spec_of(package: str) -> ModuleSpec | None:
+    """Where a package is; None where it cannot be imported."""
     try:
-        return importlib.util.find_spec(package) is not None
+        return importlib.util.find_spec(package)
     except (ImportError, ValueError):  # of a package above it
-        return False
+        return None
 
 
 def _integer(seed: Any) -> int | None:
@@ -168,27 +170,12 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 def _module_name(path: Path, packages: Iterable[str]) -> str | None:
     for package in packages:
-        try:
-            spec = importlib.util.find_spec(package)
-        except (ImportError, ValueError):
-            continue
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
+        for folder in getattr(_spec_of(package), "submodule_search_locations", None) or ():
             root = Path(folder).resolve()
             if path.resolve().is_relative_to(root):
                 parts = path.resolve().relative_to(root).with_suffix("").parts
                 return ".".join([package, *(part for part in parts if part != "__init__")])
     return None
-
-
-def _require_package(package: str) -> None:
-    """Raise a usage error for a package that is not there: its claims would be missed by nobody."""
-    try:
-        found = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        found = None
-    if found is None:
-        problem = InputError("verify_packages", "names of packages that can be imported", repr(package))
-        raise pytest.UsageError(str(problem))
 
 
 class ClaimFile(pytest.File):
@@ -267,8 +254,6 @@ class CheckItem(pytest.Function):
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    for package in session.config.getini("verify_packages"):
-        _require_package(package)
     planned = session.config.stash[_PLANNED]
     planned.update((item.claim.id, item.check_name) for item in session.items if isinstance(item, CheckItem))
     if planned and not (session.config.option.again or session.config.option.collectonly):

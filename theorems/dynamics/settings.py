@@ -126,17 +126,16 @@ def unit_state(G: Generator, direction: Row, eta: Step) -> dict[str, Any]:
     return {"x": unit_rows(direction), "Omega": G - G.T, "eta": eta}
 
 
-@realises(
-    {
-        "Omega is anti-symmetric": reached.SKEW,
-        r"all eigenvalues of \Omega have the magnitude \omega": (
-            "Omega = omega Q K Q^T with K of quarter turns: by the spectral theorem all "
-            "are of this form, with a rotation Q or with its mirror image, which changes "
-            "no norm and no eigenvalue"
-        ),
-        r"|x\| = 1": reached.UNIT_ROWS,
-    }
-)
+#: What oscillations of one frequency reach.
+ONE_FREQUENCY_REACHED = {
+    "Omega is anti-symmetric": reached.SKEW,
+    r"all eigenvalues of \Omega have the magnitude \omega": "Omega = omega Q K Q^T with K of quarter turns: by the spectral "
+    "theorem all are of this form, with a rotation Q or with its mirror image, which changes no norm and no eigenvalue",
+    r"|x\| = 1": reached.UNIT_ROWS,
+}
+
+
+@realises(ONE_FREQUENCY_REACHED)
 def equal_frequencies(G: Generator, direction: Row, omega: Frequency, eta: Step) -> dict[str, Any]:
     """Omega = Q blockdiag(omega K) Q^T with K = [[0, 1], [-1, 0]] and Q a rotation, and a unit state.
 

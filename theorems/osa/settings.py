@@ -103,27 +103,27 @@ def with_basis(frame: Any, C: Any, W_Q: Any, W_K: Any, alpha: Any) -> dict[str, 
     return {"X": B @ C, "W_Q": W_Q, "W_K": W_K, "alpha": alpha, "B": B}
 
 
-@realises(
-    {
-        "columns of B are orthonormal": reached.FRAMES,
-        "contains those of Q and K": "the tokens are B C, so that Q and K lie in the span of B",
-    },
-    but="the tokens lie in the span of B; B B^T X in the place of X has the same Q and K, and nothing else of X is read",
+#: What tokens in the span of a basis reach, and what queries that may leave it do.
+WITHIN_THE_SPAN = {
+    "columns of B are orthonormal": reached.FRAMES,
+    "contains those of Q and K": "the tokens are B C, so that Q and K lie in the span of B",
+}
+NOT_OUTSIDE_IT = (
+    "the tokens lie in the span of B; B B^T X in the place of X has the same Q and K, and nothing else of X is read"
 )
+AROUND_THE_IMAGE = {
+    "columns of B are orthonormal": reached.FRAMES,
+    "contains the image of S": "S is made of queries and keys in the span of B, or of queries that leave it where the keys vanish",
+}
+
+
+@realises(WITHIN_THE_SPAN, but=NOT_OUTSIDE_IT)
 def tokens_with_wide_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha) -> Any:
     """The same as inputs, for any alpha."""
     return with_basis(frame, C, W_Q, W_K, alpha)
 
 
-@realises(
-    {
-        "columns of B are orthonormal": reached.FRAMES,
-        "contains the image of S": (
-            "S is made of queries and keys in the span of B, or of queries that leave it where the keys vanish"
-        ),
-    },
-    but=reached.IMAGES,
-)
+@realises(AROUND_THE_IMAGE, but=reached.IMAGES)
 def tokens_with_basis_of_the_image(
     frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha, outward: OutsideSpan
 ) -> dict[str, Any]:

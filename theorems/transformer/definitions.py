@@ -10,18 +10,8 @@ from typing import Annotated, Any
 
 from theorems.transformer.settings import Keys, Logits, Mask, Queries, Values
 from verify.matrix import (
-    causal_mask,
-    centred,
-    concatenate,
-    eye,
-    indexed,
-    kron,
-    masked_softmax,
-    ones,
-    rational,
-    row_sums,
-    sqrt,
-)
+    causal_mask, centred, concatenate, eye, indexed, kron, masked_softmax, ones, rational, row_sums, sqrt,
+)  # fmt: skip
 from verify.vocabulary import Real, Shape, Size, subject
 
 HeadQueries = Annotated[Any, Shape("B", "H", "m", "d_K", role="query")]

@@ -25,7 +25,7 @@ A new arithmetic is a class of `Number`; nothing else in the engine enumerates t
 
 from verify.arithmetics.balls import DEFAULT_BITS, largest_radius, midpoint, midpoints, precision, radius
 from verify.arithmetics.constants import Constant, Surd, rational
-from verify.arithmetics.conversions import exact_scalar, simplified, to_balls, to_rationals, to_symbols, to_tensor
+from verify.arithmetics.conversions import exact_scalar, to_balls, to_rationals, to_tensor
 from verify.arithmetics.entrywise import (
     absolute,
     cos,
@@ -41,15 +41,9 @@ from verify.arithmetics.entrywise import (
     vanishes,
 )
 from verify.arithmetics.formal import Formal, register_forms
-from verify.arithmetics.free_exponentials import (
-    exponentials_are_free,
-    free_exponentials,
-    free_rational,
-    polynomial_for_expm,
-    series_coefficients,
-)
+from verify.arithmetics.free_exponentials import free_exponentials, polynomial_for_expm, series_coefficients
 from verify.arithmetics.jets import Jet
-from verify.arithmetics.kinds import Kind, has_jets, is_symbolic, kind_of, scalar_kind
+from verify.arithmetics.kinds import Kind, has_jets, kind_of
 from verify.arithmetics.numbers import Number
 from verify.arithmetics.tracing import form_of, primitive
 from verify.vocabulary.shapes import is_real, is_tensor
@@ -66,13 +60,10 @@ __all__ = [
     "cos",
     "exact_scalar",
     "exp",
-    "exponentials_are_free",
     "form_of",
     "free_exponentials",
-    "free_rational",
     "has_jets",
     "is_real",
-    "is_symbolic",
     "is_tensor",
     "kind_of",
     "largest_radius",
@@ -87,16 +78,13 @@ __all__ = [
     "rational",
     "register_forms",
     "relu",
-    "scalar_kind",
     "series_coefficients",
     "sign_of",
-    "simplified",
     "sin",
     "sqrt",
     "step",
     "to_balls",
     "to_rationals",
-    "to_symbols",
     "to_tensor",
     "total",
     "vanishes",

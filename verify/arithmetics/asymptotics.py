@@ -128,6 +128,3 @@ def tends_to_zero(expression: Any, t: sympy.Symbol) -> bool:
 def outgrows(one: Any, other: Any, t: sympy.Symbol) -> bool:
     """Whether the quotient of two positive expressions tends to infinity as t grows."""
     return leading(one, t)[0] > leading(other, t)[0]
-
-
-__all__ = ["Growth", "leading", "outgrows", "tends_to_zero"]

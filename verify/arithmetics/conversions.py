@@ -15,7 +15,6 @@ from verify.arithmetics.kinds import Kind
 from verify.vocabulary.errors import InputError
 
 if TYPE_CHECKING:
-    import sympy
     import torch
 
 
@@ -48,23 +47,3 @@ def to_rationals(array: Any) -> np.ndarray:
 def to_balls(array: Any) -> np.ndarray:
     """An array of floats, integers or rationals as an object array of balls of radius zero or one rounding, same shape."""
     return elementwise(lambda value: flint.arb(exact_scalar(value)), np.asarray(array, dtype=object))
-
-
-def to_symbols(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """An object array of real sympy symbols ``name_i_j`` with the given shape."""
-    import sympy
-
-    result = np.empty(shape, dtype=object)
-    for index in np.ndindex(*shape):
-        result[index] = sympy.Symbol("_".join([name, *map(str, index)]), real=True)
-    return result
-
-
-def simplified(array: np.ndarray) -> np.ndarray:
-    """Each symbolic entry simplified."""
-    import sympy
-
-    def simplify(entry: sympy.Expr) -> Any:
-        return sympy.simplify(entry)
-
-    return elementwise(simplify, array)

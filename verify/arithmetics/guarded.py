@@ -84,34 +84,6 @@ class SymbolicNumber:
             return NotImplemented
         return guarded(operation(found, self.expression) if turned else operation(self.expression, found))
 
-    def __add__(self, other: Any) -> Any:
-        return self._with(other, operator.add)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, operator.sub)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._with(other, operator.sub, turned=True)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._with(other, operator.mul)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._with(other, operator.truediv)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._with(other, operator.truediv, turned=True)
-
-    def __pow__(self, other: Any) -> Any:
-        return self._with(other, operator.pow)
-
-    def __rpow__(self, other: Any) -> Any:
-        return self._with(other, operator.pow, turned=True)
-
     def __neg__(self) -> Any:
         return guarded(-self.expression)
 
@@ -121,23 +93,11 @@ class SymbolicNumber:
     def __abs__(self) -> Any:
         return guarded(abs(self.expression))
 
-    def __floordiv__(self, other: Any) -> Any:
-        return self._with(other, _whole_quotient)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._with(other, _whole_quotient, turned=True)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._with(other, _no_remainder)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._with(other, _no_remainder, turned=True)
-
     def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
+        return self._with(other, _whole_quotient), self._with(other, _no_remainder)
 
     def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
+        return self._with(other, _whole_quotient, turned=True), self._with(other, _no_remainder, turned=True)
 
     # -- decisions -----------------------------------------------------------------------------------------------------
 
@@ -204,6 +164,14 @@ def _whole_quotient(whole: sympy.Expr, part: sympy.Expr) -> sympy.Expr:
 def _no_remainder(whole: sympy.Expr, part: sympy.Expr) -> sympy.Expr:
     rely_on_whole(whole / part)
     return sympy.Integer(0)
+
+
+for _name, _operation in {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv, "pow": operator.pow,
+    "floordiv": _whole_quotient, "mod": _no_remainder,
+}.items():  # fmt: skip
+    setattr(SymbolicNumber, f"__{_name}__", lambda self, other, of=_operation: self._with(other, of))
+    setattr(SymbolicNumber, f"__r{_name}__", lambda self, other, of=_operation: self._with(other, of, turned=True))
 
 
 def _are_different(one: sympy.Expr, other: sympy.Expr) -> bool:

@@ -10,7 +10,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any, TextIO
 
-from verify.cli.shared import ids, painted, tell_missing, tell_rejected
+from verify.cli.shared import add_jobs, ids, painted, require_jobs, tell_missing, tell_rejected
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import load
 
@@ -36,9 +36,7 @@ def add_commands(commands: Any) -> None:
         metavar="URL",
         help="where its pages find the docs (default: the folder docs in it, if `make docs` made it)",
     )
-    reporting.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="processes that make pages (default: all cores)"
-    )
+    add_jobs(reporting, "processes that make pages")
     reporting.set_defaults(command=_report)
 
     releasing = commands.add_parser(
@@ -60,8 +58,7 @@ def _report(options: argparse.Namespace) -> int:
     from verify.site import require_libraries, write_site
 
     registry = load(options.package)
-    if options.jobs < 1:
-        raise InputError("--jobs", "at least 1", str(options.jobs))
+    require_jobs(options.jobs)
     chosen = registry.matching(options.claims)
     baseline = read_baseline(options.baseline) if options.baseline else None
     if options.pdf and options.no_site:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from verify.cli.shared import add_globs, painted
+from verify.cli.shared import add_globs, add_jobs, painted, require_jobs
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import Registry, load
 
@@ -27,7 +26,7 @@ def add_commands(commands: Any) -> None:
     running.add_argument("--dtype", action="append", help="float64 or float32 (default: both)")
     running.add_argument("--again", action="store_true", help="run checks too that have evidence about this code")
     where = running.add_mutually_exclusive_group()
-    where.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    add_jobs(where)
     where.add_argument("--scheduler", metavar="ADDRESS", help="run on the workers of this dask scheduler instead")
     running.add_argument("--json", action="store_true", help="what was found as JSON")
     running.set_defaults(command=_run)
@@ -37,14 +36,14 @@ def add_commands(commands: Any) -> None:
     )
     add_globs(auditing)
     auditing.add_argument("--effort", default="ci", help="quick, ci or deep (default: ci)")
-    auditing.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    add_jobs(auditing)
     auditing.set_defaults(command=_audit)
 
     soaking = commands.add_parser("soak", help="run whole suites at many seeds and print every check that fails at any")
     add_globs(soaking)
     soaking.add_argument("--seeds", default="1:20", metavar="FIRST:LAST", help="seeds, both included (default: 1:20)")
     soaking.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
-    soaking.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes (default: all cores)")
+    add_jobs(soaking)
     soaking.set_defaults(command=_soak)
 
     keeping = commands.add_parser(
@@ -68,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
     chosen = registry.matching(*options.claims)
     below = _rested_on(registry, chosen)
     every = [*chosen, *below]
-    _require_jobs(options.jobs)
+    require_jobs(options.jobs)
     settings = settings_for(
         options.effort, options.seed, options.device, tuple(options.dtype) if options.dtype else None
     )
@@ -133,7 +132,7 @@ def _audit(options: argparse.Namespace) -> int:
     from verify.evidence.store import EvidenceWriter, read
 
     chosen = load(options.package).matching(*options.claims)
-    _require_jobs(options.jobs)
+    require_jobs(options.jobs)
     settings = settings_for(options.effort)
     records, _ = read(options.evidence)
     kept = kept_evidence(chosen, records, settings)
@@ -164,7 +163,7 @@ def _soak(options: argparse.Namespace) -> int:
 
     registry = load(options.package)
     chosen = registry.matching(*options.claims)
-    _require_jobs(options.jobs)
+    require_jobs(options.jobs)
     fingerprints = {claim.id: fingerprint(claim) for claim in chosen}
     failing: dict[tuple[str, str], dict[int, str]] = {}
     for seed in _seeds(options.seeds):
@@ -188,11 +187,6 @@ def _soak(options: argparse.Namespace) -> int:
         print(f"{claim_id} {check} at seeds {', '.join(map(str, seeds))}: {why}")
     print(f"{len(failing)} checks fail at a seed of {options.seeds}, effort {options.effort}")
     return 1 if failing else 0
-
-
-def _require_jobs(jobs: int) -> None:
-    if jobs < 1:
-        raise InputError("--jobs", "at least 1", str(jobs))
 
 
 def _seeds(text: str) -> range:

@@ -28,6 +28,17 @@ def add_globs(parser: argparse.ArgumentParser) -> None:
     globs.completer = ids  # type: ignore[attr-defined]  # read by argcomplete
 
 
+def add_jobs(parser: Any, what: str = "worker processes") -> None:
+    """Let a command, or a group of its options, take a number of processes."""
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help=f"{what} (default: all cores)")
+
+
+def require_jobs(jobs: int) -> None:
+    """Raise `InputError` for no process at all."""
+    if jobs < 1:
+        raise InputError("--jobs", "at least 1", str(jobs))
+
+
 def ids(parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     """The ids of all claims, for the completion of a shell."""
     from verify.vocabulary.registry import load

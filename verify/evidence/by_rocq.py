@@ -47,6 +47,3 @@ def confirmed(claim: Claim, records: Iterable[Record]) -> bool:
     certificates = (record.details.get("certificate", {}) for record in records if record.outcome == UPHELD)
     found = (checked(claim, certificate) for certificate in certificates)
     return any(item is not None and item.get("real") is True and assumes_no_more(item) for item in found)
-
-
-__all__ = ["assumes_no_more", "checked", "checked_by_rocq", "confirmed"]

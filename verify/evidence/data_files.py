@@ -12,6 +12,3 @@ def data_file(package: str, name: str) -> Path:
     if spec is not None and spec.submodule_search_locations:
         return Path(next(iter(spec.submodule_search_locations))) / name
     return (Path(spec.origin).parent if spec is not None and spec.origin else Path()) / name
-
-
-__all__ = ["data_file"]

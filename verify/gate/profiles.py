@@ -18,9 +18,10 @@ from typing import Any, TypeVar
 from verify.checks.settings import Settings
 from verify.gate.choice import Choice
 from verify.oracles.statistics import LawTest
-from verify.vocabulary.claims import Claim, Mutant, Paper, declared
+from verify.vocabulary.claims import Claim, Mutant, declared
 from verify.vocabulary.errors import InputError, RegistryError
 from verify.vocabulary.relations import Equal
+from verify.vocabulary.sections import Paper
 from verify.vocabulary.shapes import Shape, Size, Spec, as_drawn, parameter_specs
 from verify.vocabulary.subjects import definition_of, public_name_of
 from verify.vocabulary.variants import Variant

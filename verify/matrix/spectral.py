@@ -100,11 +100,14 @@ LEFT_OVER = 2**12
 
 
 def _nearly_diagonal(B: flint.arb_mat) -> flint.arb_mat | None:
-    """V^-1 B V for eigenvectors V of B (n, n) from float64; None where they do not come out, as for eigenvalues 1e-20 apart."""
+    """V^-1 B V for eigenvectors V of B (n, n) from float64; None where they do not come out, as for eigenvalues 1e-20 apart.
+
+    B itself where an entry has no value, and so no disc either.
+    """
     n = B.nrows()
     midpoint = B.mid()
     if not all(entry.is_finite() for entry in midpoint.entries()):
-        return None
+        return B
     scale = max((abs(entry) for entry in midpoint.entries()), key=float)
     if scale.is_zero():
         return B
@@ -150,51 +153,21 @@ def _refined(S: flint.arb_mat, V: flint.arb_mat) -> tuple[flint.arb_mat, flint.a
     return (V + V * X).mid(), max((abs(entry) for entry in X.entries()), key=float)
 
 
-#: Rounds of Jacobi rotations at most; they converge quadratically.
-SWEEPS = 30
-
-
 def _eigenvectors_in_full(B: np.ndarray) -> flint.arb_mat:
-    """Approximate eigenvectors of B (n, n) in floating point of the precision of the balls, by Jacobi's rotations.
+    """Approximate eigenvectors of B (n, n) in floating point of the precision of the balls.
 
-    They separate eigenvalues that are closer than floats can tell, and converge whatever the entries are.
+    They separate eigenvalues that are closer than floats can tell, whatever the entries are.
     """
+    import mpmath
+
     n = B.shape[0]
     middle = flint.arb_mat(B.tolist()).mid()
-    S = [[((middle[i, j] + middle[j, i]) / 2).mid() for j in range(n)] for i in range(n)]
-    vectors = [[flint.arb(int(i == j)) for j in range(n)] for i in range(n)]  # a row per eigenvector
-    scale = max((abs(entry) for row in S for entry in row), key=float, default=flint.arb(0))
-    least = (scale * flint.arb(2) ** -(flint.ctx.prec + 8)).mid()
-    for _ in range(SWEEPS):
-        turned = False
-        for p in range(n):
-            for q in range(p + 1, n):
-                if bool(abs(S[p][q]) > least):
-                    turned = True
-                    _rotate(S, vectors, p, q)
-        if not turned:
-            break
-    return flint.arb_mat(vectors).transpose()
-
-
-def _rotate(S: list[list[flint.arb]], vectors: list[list[flint.arb]], p: int, q: int) -> None:
-    """Turn the symmetric S (n, n) in the plane of p and q so that S_pq vanishes, and rows of `vectors` with it."""
-    ratio = ((S[q][q] - S[p][p]) / (2 * S[p][q])).mid()
-    tangent = (1 / (abs(ratio) + (ratio * ratio + 1).sqrt())).mid()
-    tangent = -tangent if bool(ratio < 0) else tangent
-    cosine = (1 / (tangent * tangent + 1).sqrt()).mid()
-    sine = (tangent * cosine).mid()
-
-    def turned(one: list[flint.arb], other: list[flint.arb]) -> tuple[list[flint.arb], list[flint.arb]]:
-        pairs = list(zip(one, other, strict=True))
-        return [(cosine * a - sine * b).mid() for a, b in pairs], [(sine * a + cosine * b).mid() for a, b in pairs]
-
-    vectors[p], vectors[q] = turned(vectors[p], vectors[q])
-    S[p], S[q] = turned(S[p], S[q])
-    first, second = turned([row[p] for row in S], [row[q] for row in S])
-    for row, a, b in zip(S, first, second, strict=True):
-        row[p], row[q] = a, b
-    S[p][q] = S[q][p] = flint.arb(0)
+    with mpmath.workprec(flint.ctx.prec + 16):
+        S = mpmath.matrix(n, n)
+        for i, j in np.ndindex(n, n):
+            S[i, j] = mpmath.ldexp(*map(int, ((middle[i, j] + middle[j, i]) / 2).mid().man_exp()))
+        _, vectors = mpmath.eigsy(S)
+    return flint.arb_mat([[flint.arb(vectors[i, j]).mid() for j in range(n)] for i in range(n)])
 
 
 def _merged(discs: list[flint.arb]) -> list[flint.arb]:

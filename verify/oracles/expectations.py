@@ -160,6 +160,3 @@ def _value(moment: Moment, entries: list[Any]) -> Any:
                 term = entry * term
         total = total + (term if any(exponents) else Constant([[1]]) * term)
     return total
-
-
-__all__ = ["Drawn", "Normal", "expectation", "expected_over_draws", "forget_moments"]

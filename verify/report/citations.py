@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from verify.report.wording import listed, sentence
-from verify.vocabulary.claims import Claim, Paper
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.sections import Paper
 
 #: A section in a label, "Section 4.2", "App. C.1"; and in the name of a part's package, `part_a4_1_logits`.
 _IN_LABEL = re.compile(r"\b(?:Section|Sec\.|Appendix|App\.) ([A-Z]|\d+)((?:\.\d+)*)")

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from verify.evidence.data_files import data_file
-from verify.vocabulary.claims import Claim, Paper
+from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
+from verify.vocabulary.sections import Paper
 
 #: Why a sentence is no claim, and how that is said.
 REASONS = {
@@ -99,10 +100,6 @@ class Coverage:
     def complete(self) -> bool:
         """Whether every checkable sentence is covered whole."""
         return self.counts[COVERED] == self.checkable
-
-    def with_claim(self, claim_id: str) -> list[CoverageRow]:
-        """The sentences that a claim covers."""
-        return [row for row in self.rows if claim_id in row.claims]
 
 
 @functools.cache

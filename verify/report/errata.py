@@ -13,7 +13,8 @@ from verify.report.paste import paste
 from verify.report.sides import Violation, violation
 from verify.report.weights import WEIGHTS
 from verify.report.wording import does_not_hold, sentence, titled
-from verify.vocabulary.claims import Claim, Paper
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.sections import Paper
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from verify.report.model import Report, status_of
-from verify.vocabulary.claims import Paper
+from verify.vocabulary.sections import Paper
 
 
 def as_junit(report: Report) -> str:

@@ -6,14 +6,9 @@ follows from the evidence.  A bound of ours that nothing brings near equality sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from verify.evidence.verdicts import Verdict
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import AtMost
-
-#: Below this quotient a bound of ours says why it is loose.
-LOOSE = 0.5
 
 
 def nearest(claim: Claim, verdict: Verdict) -> float | None:
@@ -27,17 +22,3 @@ def nearest(claim: Claim, verdict: Verdict) -> float | None:
     return (
         verdict.tightest_ratio if holds and isinstance(claim.relation, AtMost) and not claim.relation.signed else None
     )
-
-
-def unexplained(claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]) -> dict[str, str]:
-    """Bounds of ours that are loose and do not say why, and those that say why and are not loose, each with its fault."""
-    found = {}
-    for claim_id, claim in claims.items():
-        ratio = nearest(claim, verdicts[claim_id]) if claim.of_project else None
-        if claim.loose is None and ratio is not None and ratio < LOOSE:
-            found[claim_id] = f"no search came nearer than {ratio:.3g}, and `loose` does not say why"
-        elif claim.loose is not None and (ratio is None or ratio >= LOOSE):
-            found[claim_id] = (
-                f"`loose` is for bounds that nothing brings near equality; the largest quotient is {ratio}"
-            )
-    return found

@@ -21,7 +21,8 @@ from verify.report.provenance import provenance
 from verify.report.sides import Violation, short, violation
 from verify.report.weights import stated, weights_of
 from verify.report.wording import counted
-from verify.vocabulary.claims import Claim, Paper
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.sections import Paper
 
 #: Order in which statuses are shown.
 ORDER = ("refuted", "gap", "open", "reading", "empirical", "holds")

@@ -1,9 +1,8 @@
-"""What the symbols of a paper stand for, and which symbols of a claim nothing defines.
+"""What the symbols of a paper stand for.
 
 The package that declares the claims may hold a file `notation.yaml` for all its papers, and one in the folder of each
 paper: lists of rows, each with a symbol in LaTeX (or several, with commas), its meaning, its shape, and where the paper
-defines it.  A claim defines symbols itself: it introduces them in its statement ("with M = ...", "for every x in ...", an index,
-what a sum runs over), its definitions do, or they are its inputs, which have shapes.
+defines it.
 """
 
 from __future__ import annotations
@@ -11,15 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from verify.evidence.data_files import data_file
-from verify.report.introduced import introduced, left_of
-from verify.report.symbols_in_latex import Node, Sign, Symbol, Words, every, nodes
+from verify.report.symbols_in_latex import Node, Symbol, Words, every, nodes
 from verify.report.typed_formulas import as_latex
-from verify.vocabulary.assumptions import Construction, Convention, Definition, text_of
+from verify.vocabulary.assumptions import text_of
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.shapes import Shape
@@ -80,25 +78,16 @@ def table(claim: Claim) -> dict[str, NotationRow]:
     return {name: row for row in found for name in row.names}
 
 
-# -- what a claim defines ----------------------------------------------------------------------------------------------
+# -- the symbols of a claim --------------------------------------------------------------------------------------------
 
-#: Signs in a script that are a label and no index: with them a symbol is another one than without.
-_LABELS = frozenset({"*", r"\star", r"\ast", r"\max", r"\min", r"\perp", r"\infty", r"\bullet"})
-_COMMAS = (Sign(","), Sign(";"), Sign(":"), Sign("("), Sign(")"))
-_DOLLARS = re.compile(r"(?<!\\)\$([^$]+)\$")
-
-
-def undefined(claim: Claim) -> list[str]:
-    """Symbols that a claim's statement, assumptions and remarks use and that neither it nor a table defines."""
-    known = table(claim).keys() | defined_by(claim)
-    found = [str(symbol) for symbol in used(claim) if not _is_known(symbol, known)]
-    return list(dict.fromkeys(found))
+#: A formula in running text.
+FORMULAS = re.compile(r"(?<!\\)\$([^$]+)\$")
 
 
 def symbols_of(claim: Claim) -> list[NotationRow]:
     """The rows of the tables for the symbols of a statement and its assumptions, in order, then the claim's inputs with shapes."""
     known, found = table(claim), list[NotationRow]()
-    for symbol in every(tuple(node for part in _parts(claim)[:2] for node in part)):
+    for symbol in every(stated(claim)):
         for form, _ in symbol.forms():
             if form in known:
                 found.append(known[form])
@@ -107,32 +96,9 @@ def symbols_of(claim: Claim) -> list[NotationRow]:
     inputs = [
         NotationRow(name, "input", " × ".join(dims))
         for name, dims in input_shapes(claim).items()
-        if _short(name) not in shown
+        if short(name) not in shown
     ]
     return list(dict.fromkeys([*found, *inputs]))
-
-
-def used(claim: Claim) -> Iterator[Symbol]:
-    """Every symbol of a claim's statement, assumptions and remarks."""
-    for part in _parts(claim):
-        yield from every(part)
-
-
-def defined_by(claim: Claim) -> set[str]:
-    """Short forms of the symbols that a claim introduces, defines or takes as inputs."""
-    whole = table(claim)
-    found = {_short(name) for name in (*input_shapes(claim), *claim.sizes)}
-    found |= introduced(claim.statement, whole=whole)
-    for item in claim.assumptions:
-        read = _plain(text_of(item))
-        found |= introduced(read, whole=whole)
-        if isinstance(item, (Definition, Convention, Construction)):
-            found |= _subjects(read)
-    for text in _remarks(claim):
-        found |= introduced(_prose(text), whole=whole)
-        for formula in _DOLLARS.findall(text):
-            found |= introduced(formula, prose=True, whole=whole)
-    return found
 
 
 def input_shapes(claim: Claim) -> dict[str, tuple[str, ...]]:
@@ -149,76 +115,29 @@ def input_shapes(claim: Claim) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _parts(claim: Claim) -> list[tuple[Node, ...]]:
-    """The statement, the assumptions, and each remark, read."""
-    assumed = tuple(node for item in claim.assumptions for node in _plain(text_of(item)))
-    return [nodes(claim.statement), assumed, *map(_formulas, _remarks(claim))]
+def stated(claim: Claim) -> tuple[Node, ...]:
+    """The statement and the assumptions, read."""
+    return (*nodes(claim.statement), *(node for item in claim.assumptions for node in plain(text_of(item))))
 
 
-def _remarks(claim: Claim) -> list[str]:
-    found = (claim.note, claim.missing, claim.observed, claim.consequence)
-    judged = (claim.reading.meaning if claim.reading else "", claim.doubt.reason if claim.doubt else "")
-    return [text for text in (*found, *judged) if text]
-
-
-def _formulas(text: str) -> tuple[Node, ...]:
-    return tuple(node for formula in _DOLLARS.findall(text) for node in nodes(formula))
-
-
-def _prose(text: str) -> tuple[Node, ...]:
+def prose(text: str) -> tuple[Node, ...]:
     """Running text with formulas between dollars."""
-    pieces = _DOLLARS.split(text)
+    pieces = FORMULAS.split(text)
     return tuple(
         node for place, piece in enumerate(pieces) for node in (nodes(piece) if place % 2 else (Words(piece),))
     )
 
 
-def _plain(text: str) -> tuple[Node, ...]:
+def plain(text: str) -> tuple[Node, ...]:
     """A text whose formulas are written as people type them: ||W_Q||_2 <= lambda_Q, or between dollars."""
     if "$" in text:
-        return _prose(text)
+        return prose(text)
     return nodes(as_latex(text))
 
 
-def _subjects(found: tuple[Node, ...]) -> set[str]:
-    """What a definition speaks of: symbols between its words, and left of its equals signs."""
-    names = set[str]()
-    for place, node in enumerate(found):
-        before, after = (
-            found[place - 1] if place else Words(""),
-            found[place + 1] if place + 1 < len(found) else Words(""),
-        )
-        if isinstance(node, Sign) and node.text in ("=", ":"):
-            names |= set(left_of(found, place))
-        elif isinstance(node, Symbol) and all(isinstance(item, Words) or item in _COMMAS for item in (before, after)):
-            names |= {str(node), node.name + node.primes}
-    return names
-
-
-def _short(name: str) -> str:
+def short(name: str) -> str:
     """An input's name in the short form of formulas: W_Q, x_hat as hat x, lambda_min."""
     base, *rest = name.split("_")
     if rest and rest[-1] in ("hat", "tilde", "bar", "dot"):
         base, rest = f"{rest[-1]} {base}", rest[:-1]
     return base + (f"_{''.join(rest)}" if rest else "")
-
-
-def _is_known(symbol: Symbol, known: Iterable[str]) -> bool:
-    labelled = [
-        part for part in (symbol.below, symbol.above) if len(part) == 1 and getattr(part[0], "text", "") in _LABELS
-    ]
-    for form, left in symbol.forms():
-        apart = any(set(part) <= set(left) for part in labelled)
-        if form in known and not apart and all(_script_is_known(node, known) for node in left):
-            return True
-    if symbol.primes:  # a second one of its kind, n' beside n
-        return _is_known(Symbol(symbol.name, symbol.sub, symbol.sup, "", symbol.below, symbol.above), known)
-    return False
-
-
-def _script_is_known(node: Node, known: Iterable[str]) -> bool:
-    if isinstance(node, Words):
-        return False
-    if isinstance(node, Symbol):
-        return _is_known(node, known)
-    return all(_script_is_known(part, known) for part in (*node.below, *node.above))

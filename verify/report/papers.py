@@ -11,7 +11,8 @@ from verify.report.contents import package_of, summary
 from verify.report.errata import Erratum
 from verify.report.model import Report
 from verify.report.weights import WEIGHTS
-from verify.vocabulary.claims import Claim, Paper
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.sections import Paper
 
 #: Verdicts whose statement may be used as printed; a reading under the meaning that is given.
 USABLE = ("holds", "reading")

@@ -11,7 +11,7 @@ from verify.report.citations import edition
 from verify.report.errata import Erratum, remarks_of
 from verify.report.wording import sentence, titled
 from verify.site.page_parts import GREEK
-from verify.vocabulary.claims import Paper
+from verify.vocabulary.sections import Paper
 
 #: What signs are called in a listing.
 _WORDS = {"…": "...", "≤": "<=", "≥": ">=", "‖": "||", "·": "*", "−": "-", "–": "-", "“": '"', "”": '"', "’": "'"}

@@ -9,6 +9,29 @@ import numpy as np
 
 ROW = "row"
 COLUMN = "column"
+#: What numpy and Python have under another name.
+exact_scalar = float
+sqrt = np.sqrt
+exp = np.exp
+log = np.log
+cos = np.cos
+sin = np.sin
+absolute = np.abs
+maximum = np.max
+total = np.sum
+eye = np.eye
+trace = np.trace
+diag_part = np.diagonal
+hadamard = np.multiply
+not_later = np.tri
+causal_mask = np.tri
+transpose = np.transpose
+symmetric_eigenvalues = np.linalg.eigvalsh
+inverse = np.linalg.inv
+determinant = np.linalg.det
+added = sum
+parts = np.split
+frobenius_norm = np.linalg.norm
 
 
 def rational(a, b=1):
@@ -16,44 +39,9 @@ def rational(a, b=1):
     return a / b
 
 
-def exact_scalar(x):
-    """A number."""
-    return float(x)
-
-
 def is_tensor(x):
     """Whether it is a torch tensor, which no array here is."""
     return False
-
-
-def sqrt(x):
-    """Entrywise square root."""
-    return np.sqrt(x)
-
-
-def exp(x):
-    """Entrywise exponential."""
-    return np.exp(x)
-
-
-def log(x):
-    """Entrywise logarithm."""
-    return np.log(x)
-
-
-def cos(x):
-    """Entrywise cosine."""
-    return np.cos(x)
-
-
-def sin(x):
-    """Entrywise sine."""
-    return np.sin(x)
-
-
-def absolute(x):
-    """Entrywise absolute value."""
-    return np.abs(x)
 
 
 def relu(x):
@@ -64,21 +52,6 @@ def relu(x):
 def step(x):
     """Entrywise derivative of relu, 0 at 0."""
     return (np.asarray(x) > 0).astype(float)
-
-
-def maximum(x):
-    """The largest entry."""
-    return np.max(x)
-
-
-def total(x):
-    """The sum of all entries."""
-    return np.sum(x)
-
-
-def eye(n):
-    """The identity matrix."""
-    return np.eye(n)
 
 
 def zeros(m, n):
@@ -99,11 +72,6 @@ def basis_vector(n, i):
 def basis_matrix(m, n, i, j):
     """The matrix with a single one."""
     return np.eye(m)[:, i : i + 1] @ np.eye(n)[j : j + 1]
-
-
-def transpose(A):
-    """The transpose."""
-    return A.T
 
 
 def vec_r(A):
@@ -152,19 +120,9 @@ def layer_norm(A):
     return C / np.sqrt((C * C).mean(1, keepdims=True))
 
 
-def not_later(m, n, shift=0):
-    """1 where j <= i + shift."""
-    return np.tri(m, n, shift)
-
-
 def rows_within(M, first, end):
     """The rows first, ..., end - 1, as far as there are."""
     return M[max(first, 0) : max(end, 0)]
-
-
-def causal_mask(n):
-    """1 where the key is not later than the query."""
-    return np.tri(n)
 
 
 def softmax(T):
@@ -198,11 +156,6 @@ def kron_matmul(factors, M):
     return kron(*factors) @ M
 
 
-def hadamard(A, B):
-    """The entrywise product."""
-    return A * B
-
-
 def concatenate(blocks, axis):
     """Blocks joined, members of lists among them."""
     flat = [part for block in blocks for part in (block if isinstance(block, (list, tuple)) else [block])]
@@ -232,16 +185,6 @@ def block_diag(blocks):
 def diag(v):
     """The diagonal matrix of a vector."""
     return np.diag(np.ravel(v))
-
-
-def diag_part(A):
-    """The diagonal."""
-    return np.diagonal(A)
-
-
-def trace(A):
-    """The trace."""
-    return np.trace(A)
 
 
 def column(*scalars):
@@ -304,19 +247,9 @@ def parts_of_width(M, width, axis):
     return np.split(M, M.shape[axis] // width, axis)
 
 
-def parts(M, count, axis):
-    """So many parts of equal width along an axis."""
-    return np.split(M, count, axis)
-
-
 def mapped(function, *families):
     """A function of the matrices of some lists."""
     return [function(*matrices) for matrices in zip(*families)]  # noqa: B905
-
-
-def added(family):
-    """The sum of a list of matrices."""
-    return sum(family)
 
 
 def Normal(rows, columns, variance=1):
@@ -372,16 +305,6 @@ def expectation(f, **normals):
     return mean
 
 
-def frobenius_norm(A):
-    """The root of the sum of squares."""
-    return np.sqrt((A * A).sum())
-
-
-def symmetric_eigenvalues(B):
-    """Eigenvalues, ascending."""
-    return np.linalg.eigvalsh(B)
-
-
 def singular_values(A):
     """Singular values, descending."""
     return np.linalg.svd(A, compute_uv=False)
@@ -413,16 +336,6 @@ def effective_condition_number(A, rank):
     """Largest over smallest nonzero singular value."""
     s = np.linalg.svd(A, compute_uv=False)
     return s[0] / s[rank - 1]
-
-
-def inverse(A):
-    """The inverse."""
-    return np.linalg.inv(A)
-
-
-def determinant(A):
-    """The determinant."""
-    return np.linalg.det(A)
 
 
 def _slopes(f, x):

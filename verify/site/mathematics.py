@@ -69,26 +69,10 @@ _RUN = re.compile(
 LONGEST_IN_LINE = 24
 #: The same of a statement.
 LONGEST_IN_DISPLAY = 40
-_RELATIONS = frozenset(
-    {
-        "=",
-        "<",
-        ">",
-        "\\le",
-        "\\leq",
-        "\\ge",
-        "\\geq",
-        "\\ne",
-        "\\neq",
-        "\\to",
-        "\\in",
-        "\\sim",
-        "\\approx",
-        "\\equiv",
-        "\\coloneqq",
-        "\\triangleq",
-    }
-)
+_RELATIONS = frozenset((
+    "=", "<", ">", "\\le", "\\leq", "\\ge", "\\geq", "\\ne", "\\neq", "\\to", "\\in", "\\sim", "\\approx", "\\equiv",
+    "\\coloneqq", "\\triangleq",
+))  # fmt: skip
 #: What is still LaTeX after all that, shown as the source it is.
 _LEFT = re.compile(r"([^\s,;]*\\[A-Za-z]+[^\s,;]*)")
 #: Longest name that counts as a variable where it carries an index: f, Re, E, but not softmax_jacobian.

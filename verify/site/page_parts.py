@@ -36,7 +36,8 @@ from verify.site.byhand import by_hand
 from verify.site.lines import picture
 from verify.site.plots import Plot
 from verify.site.side_by_side import compared
-from verify.vocabulary.claims import Claim, Paper
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.sections import Paper
 from verify.vocabulary.shapes import as_drawn
 
 #: Violations shown on a claim's first screen; the others stand with their counterexamples.

@@ -42,7 +42,8 @@ from verify.site.errata_in_latex import as_latex
 from verify.site.page_parts import MOST_VIOLATIONS, Content, dtype, number
 from verify.site.plots import plots_of
 from verify.vocabulary.assumptions import text_of
-from verify.vocabulary.claims import Claim, Paper
+from verify.vocabulary.claims import Claim
+from verify.vocabulary.sections import Paper
 
 _HERE = Path(__file__).parent
 #: What may be the id of a claim in running text.

@@ -191,15 +191,8 @@ def _rate(record: Record) -> Chart:
         caption += f" {_counted(left_out, 'step')} with an error of zero left out."
     if not any(kept):
         raise ValueError("every error is zero")
-    chart = Chart(
-        caption,
-        170,
-        Axis.around(x for line in kept for x, _ in line),
-        Axis.around(y for line in kept for _, y in line),
-        (),
-        "step",
-        "log10 error",
-    )
+    across, up = Axis.around(x for line in kept for x, _ in line), Axis.around(y for line in kept for _, y in line)
+    chart = Chart(caption, 170, across, up, (), "step", "log10 error")
     for line in kept:
         chart.line("second", line)
         for x, y in line:
@@ -216,15 +209,9 @@ def _powers(lines: list[tuple[list[int], list[float]]], errors: str) -> Chart:
     caption += f", of exponents {', '.join(f'{slope:.3f}' for _, slope, _ in fitted)}." if fitted else "."
     if left_out:
         caption += f" {_counted(left_out, 'error')} of exactly zero left out."
-    chart = Chart(
-        caption,
-        170,
-        Axis.around((x for scales, _ in lines for x in scales), True),
-        Axis.around((y for points in kept for _, y in points), True),
-        (),
-        "scale",
-        errors.lower(),
-    )
+    across = Axis.around((x for scales, _ in lines for x in scales), True)
+    up = Axis.around((y for points in kept for _, y in points), True)
+    chart = Chart(caption, 170, across, up, (), "scale", errors.lower())
     for points, slope, factor in fitted:
         chart.line("quiet", [(x, factor * x**slope) for x, _ in points], "dashed")
     for points in kept:
@@ -255,15 +242,9 @@ def _growth(record: Record) -> Chart:
         for rows in zip(*curve["counts"], strict=True)
     ]
     caption = "Operations or entries counted while the named sizes grow together, both axes logarithmic."
-    chart = Chart(
-        caption,
-        180,
-        Axis.around((x for _, line in lines for x, _ in line), True),
-        Axis.around(y for _, line in lines for _, y in line),
-        (),
-        "factor by which the sizes grow",
-        "log10 count",
-    )
+    across = Axis.around((x for _, line in lines for x, _ in line), True)
+    up = Axis.around(y for _, line in lines for _, y in line)
+    chart = Chart(caption, 180, across, up, (), "factor by which the sizes grow", "log10 count")
     names = list(dict.fromkeys(name for name, _ in lines))
     marks = ("circle", "square", "triangle", "diamond")
     chart.legend = [(marks[place % 4], "second", f"growing {name}") for place, name in enumerate(names)]

@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from verify.vocabulary.claims import Paper
 from verify.vocabulary.errors import InputError
+from verify.vocabulary.sections import Paper
 
 #: Commands that make a PDF of a .tex file, in the order in which they are looked for; {out} is the folder.
 LATEX = {

@@ -1,6 +1,7 @@
 """The vocabulary: what is claimed, as data.  It imports nothing else of the engine.
 
-claims     papers, settings, claims, mutants, counterexamples
+claims     claims with their functions, mutants, counterexamples, companions
+sections   papers, settings, scales: where claims stand
 assumptions conditions with tests, definitions, conventions
 judgements words that need a reading, glyphs in doubt
 hypotheses properties of single inputs, for proofs for all sizes
@@ -14,7 +15,7 @@ errors     one type per cause
 """
 
 from verify.vocabulary.assumptions import Assumption, Construction, Convention, Definition
-from verify.vocabulary.claims import VERDICTS, Claim, Counterexample, Mutant, Paper, Scale, Setting
+from verify.vocabulary.claims import VERDICTS, Claim, Counterexample, Mutant
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError, NotFiniteError, RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading
@@ -31,6 +32,7 @@ from verify.vocabulary.relations import (
     Relation,
     TendsTo,
 )
+from verify.vocabulary.sections import Paper, Scale, Setting
 from verify.vocabulary.shapes import (
     Real,
     Shape,

@@ -16,17 +16,8 @@ from theorems.convergence.settings import WIDTHS, Dimension, Scale, Square, Widt
 from verify.matrix import concatenate, eye, ones, rational, softmax, total
 from verify.oracles import LawTest, Moments
 from verify.vocabulary import (
-    Assumption,
-    Claim,
-    Construction,
-    Definition,
-    Equal,
-    FollowsLaw,
-    PowerRate,
-    Setting,
-    Shape,
-    TendsTo,
-)
+    Assumption, Claim, Construction, Definition, Equal, FollowsLaw, PowerRate, Setting, Shape, TendsTo,
+)  # fmt: skip
 
 ValueRows = Annotated[Any, Shape("d_v", "d")]
 

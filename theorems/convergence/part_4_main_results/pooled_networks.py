@@ -78,10 +78,7 @@ def samples_with_equal_means(Y: FirstTokens, Z: FirstTokens, errors: Errors, W_V
     return {"X": X, "y": errors, "W_V": W_V, "w_O": w_O, "tau_1": tau_1}
 
 
-@EQUAL_MEANS.formula
-def loss_of_equal_means(X: Pair, y: PairLabels, W_V: ValueWeights, w_O: OutputWeights, tau_1: Scale) -> Any:
-    """l(theta) with pooled attention, a scalar."""
-    return pooled_loss(X, y, W_V, w_O, tau_1)
+EQUAL_MEANS.formula(loss_of_pooled_attention)
 
 
 @EQUAL_MEANS.domain("outputs 0, opposite labels")

@@ -17,14 +17,8 @@ from theorems.convergence.definitions import (
 )  # fmt: skip
 from theorems.convergence.part_b_background.sub_exponential import logarithm
 from theorems.convergence.part_c_1_lemmas.constants import (
-    NOT_NARROW,
-    ROOM_ONE,
-    TINY,
-    Bounds,
-    Scalars,
-    sample_bound,
-    stacked,
-)
+    NOT_NARROW, ROOM_ONE, TINY, Bounds, Scalars, sample_bound, stacked,
+)  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
 from theorems.convergence.settings import Dimension, Positive, SampleCount, Width, drawn
 from verify.matrix import exp, maximum, rational, spectral_norm, sqrt, stack_rows

@@ -17,16 +17,8 @@ from theorems.convergence.definitions import (
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from verify.arithmetics import is_tensor
 from verify.matrix import (
-    concatenate,
-    each,
-    frobenius_norm,
-    maximum,
-    rational,
-    relu,
-    smallest_singular_value,
-    spectral_norm,
-    sqrt,
-)
+    concatenate, each, frobenius_norm, maximum, rational, relu, smallest_singular_value, spectral_norm, sqrt,
+)  # fmt: skip
 from verify.vocabulary import Assumption, Convention, Definition, Real, Shape
 
 PositiveScale = Annotated[Any, Real(0.0625, 2.0)]

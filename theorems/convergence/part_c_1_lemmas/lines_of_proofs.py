@@ -16,17 +16,8 @@ from theorems.convergence.part_c_1_lemmas.jacobian_bounds import jacobian_by_dif
 from theorems.convergence.part_c_1_lemmas.lipschitz import lines_of_the_chain, two_tokens_at_equal_weights
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, attention_rows, network_gradient
 from verify.matrix import (
-    absolute,
-    each,
-    frobenius_norm,
-    maximum,
-    rational,
-    row_norms,
-    spectral_norm,
-    sqrt,
-    summed,
-    total,
-)
+    absolute, each, frobenius_norm, maximum, rational, row_norms, spectral_norm, sqrt, summed, total,
+)  # fmt: skip
 from verify.vocabulary import AtMost, Claim, Definition, Doubt, Setting
 
 BOUNDS = [ASSUMPTION_1, NORMS]

@@ -11,12 +11,8 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_c_3_theorem_1.hidden_layer import (
-    ANY_PHI,
-    CONDITIONED,
-    DELTAS,
-    PHI_FIXED,
-    eigenvalue_shortfalls,
-)
+    ANY_PHI, CONDITIONED, DELTAS, PHI_FIXED, eigenvalue_shortfalls,
+)  # fmt: skip
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import lambda_0
 from theorems.convergence.part_c_3_theorem_1.norms_and_widths import CONSTANTS, ORDERS, Bound, squared_conditions
 from theorems.convergence.settings import Dimension, Features, Length, SampleCount, Variance, Width, drawn

@@ -19,17 +19,8 @@ from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import (
 )  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_row
 from theorems.convergence.settings import (
-    Features,
-    Hidden,
-    Length,
-    Positive,
-    SampleCount,
-    Scale,
-    Tokens,
-    Variance,
-    Width,
-    drawn,
-)
+    Features, Hidden, Length, Positive, SampleCount, Scale, Tokens, Variance, Width, drawn,
+)  # fmt: skip
 from verify.matrix import maximum, rational, relu, smallest_singular_value, sqrt
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading
 

@@ -191,11 +191,7 @@ MARGIN = Claim(RESIDUAL, "convergence.c7-residual-margin", label="C.7, where the
 )  # fmt: skip
 
 
-@MARGIN.formula
-def singular_value_of_the_residual_network(X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, tau_0: PositiveScale,
-                                           tau_1: PositiveScale) -> Any:  # fmt: skip
-    """sigma_min(F_pre), a scalar."""
-    return smallest_singular_value(residual_layer(X, W_Q, W_K, W_V, tau_0, tau_1))
+MARGIN.formula(residual_singular_value)
 
 
 @MARGIN.oracle

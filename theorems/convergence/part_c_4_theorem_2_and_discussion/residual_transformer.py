@@ -10,12 +10,8 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Samples, self_attention
 from theorems.convergence.part_c_1_lemmas.constants import (
-    ASSUMPTION_1,
-    TAU_1_POSITIVE,
-    PositiveScale,
-    sample_bound,
-    stacked,
-)
+    ASSUMPTION_1, TAU_1_POSITIVE, PositiveScale, sample_bound, stacked,
+)  # fmt: skip
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
 from theorems.convergence.settings import Scale, Square, SquareQuery, Tokens
 from verify.matrix import (

@@ -18,17 +18,8 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import LawTest, at_most_probability
 from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Construction,
-    Definition,
-    Equal,
-    FollowsLaw,
-    PowerRate,
-    Setting,
-    TendsTo,
-)
+    Assumption, AtMost, Claim, Construction, Definition, Equal, FollowsLaw, PowerRate, Setting, TendsTo,
+)  # fmt: skip
 
 HIDDEN = Assumption("c > 0, the constant hidden in Theta or Omega", positive=lambda c: c)
 ASSUMPTION_4 = Definition(

@@ -13,17 +13,8 @@ from theorems.convergence.part_d_3_hessian.hessian_blocks import (
 from theorems.convergence.part_d_3_hessian.hessian_entries import output_value_entries
 from theorems.convergence.part_d_3_hessian.hessian_norms import IN_THE_BALL, THIRD_MOMENT, Bound, Radius, scales
 from verify.matrix import (
-    absolute,
-    concatenate,
-    frobenius_norm,
-    mapped,
-    ones,
-    rational,
-    spectral_norm,
-    sqrt,
-    summed,
-    total,
-)
+    absolute, concatenate, frobenius_norm, mapped, ones, rational, spectral_norm, sqrt, summed, total,
+)  # fmt: skip
 from verify.oracles import hessian
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Doubt, PowerRate, Setting, Shape, TendsTo, realises
 

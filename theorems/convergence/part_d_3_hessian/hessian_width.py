@@ -149,10 +149,7 @@ THM_3_NTK = Claim(NTK, "convergence.thm-3-ntk", label="Theorem 3, under NTK init
         smaller.""")  # fmt: skip
 
 
-@THM_3_NTK.formula
-def hessian_bound_under_ntk(X: Tokens, theta: Theta, R: Radius) -> Any:
-    """hessian_constant / sqrt(d_m), a scalar."""
-    return hessian_constant(X, R) / sqrt(theta.shape[0])
+THM_3_NTK.formula(hessian_bound)
 
 
 for claim in (THM_3, THM_3_NTK):

@@ -21,17 +21,8 @@ from theorems.dynamics.settings import (
 from verify.matrix import block_diag, concatenate, eigenvalues, exp, eye, maximum, ones, row_sums, step, zeros
 from verify.oracles import jacobian
 from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Construction,
-    Definition,
-    Equal,
-    HasStructure,
-    Reading,
-    Shape,
-    realises,
-)
+    Assumption, AtMost, Claim, Construction, Definition, Equal, HasStructure, Reading, Shape, realises,
+)  # fmt: skip
 from verify.vocabulary.hypotheses import unit_rows as has_unit_rows
 
 PlanarTokens = Annotated[Any, Shape("S", "2")]

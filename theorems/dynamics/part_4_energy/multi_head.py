@@ -20,17 +20,8 @@ from theorems.shared.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import added, concatenate, each, exp, eye, mapped, parts, row_sums, softmax, total, zeros
 from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Construction,
-    Definition,
-    Equal,
-    HasStructure,
-    Setting,
-    Shape,
-    realises,
-)
+    Assumption, AtMost, Claim, Construction, Definition, Equal, HasStructure, Setting, Shape, realises,
+)  # fmt: skip
 from verify.vocabulary.hypotheses import orthonormal_columns, symmetric
 
 SharedBasis = Annotated[Any, Shape("D", "D")]

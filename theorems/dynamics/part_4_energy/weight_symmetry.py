@@ -25,17 +25,8 @@ from theorems.shared.matrices import orthogonal_matrix
 from verify.arithmetics import Constant
 from verify.matrix import concatenate, exp, eye, frobenius_norm, ones, row_sums, trace, zeros
 from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Construction,
-    Definition,
-    Equal,
-    HasStructure,
-    Real,
-    Shape,
-    realises,
-)
+    Assumption, AtMost, Claim, Construction, Definition, Equal, HasStructure, Real, Shape, realises,
+)  # fmt: skip
 
 Corners = Annotated[Any, Shape("4", "2")]
 Asymmetry = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]

@@ -22,17 +22,8 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Definition,
-    Equal,
-    QuadraticRate,
-    Reading,
-    Real,
-    TendsTo,
-    realises,
-)
+    Assumption, AtMost, Claim, Definition, Equal, QuadraticRate, Reading, Real, TendsTo, realises,
+)  # fmt: skip
 from verify.vocabulary.hypotheses import unit_rows
 
 NonzeroStep = Annotated[Any, Real(-2.0, 2.0, avoid_zero=True)]

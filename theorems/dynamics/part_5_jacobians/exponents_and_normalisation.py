@@ -342,10 +342,7 @@ NEGATIVE_ANY = Claim(CONSENSUS, "dynamics.sec-5.3-negative-any", label="Negative
 NEGATIVE_ANY.inputs(any_top_eigenvalue)
 
 
-@NEGATIVE_ANY.formula
-def decay_at_any_consensus(X: PlanarTokens, A: Any, beta: InverseTemperature) -> Any:
-    """Minus the largest exponent, shape (1, 1)."""
-    return decay_at_rest(X, A, beta)
+NEGATIVE_ANY.formula(decay_of_consensus)
 
 
 NEGATIVE_ANY.oracle(lambda a: ones(1, 1) * (a * 0 + rational(1, 2**20)))

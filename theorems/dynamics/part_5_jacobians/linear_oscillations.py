@@ -21,18 +21,8 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Definition,
-    Equal,
-    HasStructure,
-    Reading,
-    Real,
-    Setting,
-    Shape,
-    realises,
-)
+    Assumption, AtMost, Claim, Definition, Equal, HasStructure, Reading, Real, Setting, Shape, realises,
+)  # fmt: skip
 
 Basis = Annotated[Any, Shape("D", "D")]
 Frequencies = Annotated[Any, Shape("1", "m")]

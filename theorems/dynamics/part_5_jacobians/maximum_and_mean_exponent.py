@@ -8,11 +8,12 @@ from __future__ import annotations
 from math import prod
 from typing import Annotated, Any
 
-from theorems.shared import reached
 from theorems.dynamics.definitions import Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens
 from theorems.dynamics.part_5_jacobians.normalisation_bound import itrsa_step, two_step_jacobian, updated
 from theorems.dynamics.part_5_jacobians.normalised_oscillations import normalised_step
-from theorems.dynamics.settings import TURNING_STATE, UPDATE, Frequency, Generator, Row, Step, equal_frequencies
+from theorems.dynamics.settings import (
+    ONE_FREQUENCY_REACHED, TURNING_STATE, UPDATE, Frequency, Generator, Row, Step, equal_frequencies,
+)  # fmt: skip
 from verify.matrix import block_diag, determinant, each, eye, row_sums, sqrt, trace
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Reading, Size, realises
@@ -104,17 +105,7 @@ TANGENT = Claim(TURNING_STATE, "dynamics.sec-5.3-mean-tangent",
 
 
 @TANGENT.inputs
-@realises(
-    {
-        "Omega is anti-symmetric": reached.SKEW,
-        r"all eigenvalues of \Omega have the magnitude \omega": (
-            "Omega = omega Q K Q^T with K of quarter turns: by the spectral theorem all "
-            "are of this form, with a rotation Q or with its mirror image, which changes "
-            "no norm and no eigenvalue"
-        ),
-        r"|x\| = 1": reached.UNIT_ROWS,
-    }
-)
+@realises(ONE_FREQUENCY_REACHED)
 def equal_frequencies_and_time(G: Generator, direction: Row, omega: Frequency, eta: Step, T: Times) -> dict[str, Any]:
     """The oscillation of `equal_frequencies`, run for T steps."""
     return {**equal_frequencies(G, direction, omega, eta), "T": T}

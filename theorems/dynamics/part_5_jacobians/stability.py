@@ -12,18 +12,8 @@ import numpy as np
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.settings import Generator, Row
 from verify.matrix import (
-    absolute,
-    expm,
-    eye,
-    inverse,
-    row_norms,
-    row_sums,
-    smallest_singular_value,
-    spectral_norm,
-    sqrt,
-    step,
-    total,
-)
+    absolute, expm, eye, inverse, row_norms, row_sums, smallest_singular_value, spectral_norm, sqrt, step, total,
+)  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape, realises
 from verify.vocabulary.hypotheses import contraction, dissipative
@@ -297,10 +287,7 @@ POWER_BOUNDED = Claim(DYNAMICS, "dynamics.sec-5.2-stability-power-bounded",
 POWER_BOUNDED.inputs(contraction_in_a_basis)
 
 
-@POWER_BOUNDED.formula
-def bound_on_iterates(x: Row, V: Generator) -> Any:
-    """|V| |V^-1| |x|, shape (1, 1)."""
-    return _orbit_bound(x, V)
+POWER_BOUNDED.formula(bound_on_orbit)
 
 
 @POWER_BOUNDED.oracle

@@ -11,19 +11,14 @@ from typing import Any
 from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta,
-    Heads,
-    QueryWeights,
-    SquareWeights,
-    Tokens,
-    attention_head,
-    multi_head_attention,
-)
+    Beta, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention,
+)  # fmt: skip
 from theorems.dynamics.part_4_energy.multi_head import (
     ORTHONORMAL_BLOCKS, WHOLE_BLOCKS, SharedBasis, multi_head_energy, pairs_of_blocks, products, symmetric_parts,
 )  # fmt: skip
 from theorems.dynamics.part_6_inference.regularisers import (
-    MULTI_VANISHES, ORTHOGONAL, Signs, asymmetry, head_products, squared_norm, symmetric_orthogonal_product,
+    MULTI_VANISHES, ORTHOGONAL, SYMMETRIC_PRODUCT_REACHED, Signs, asymmetry, head_products, squared_norm,
+    symmetric_orthogonal_product,
 )  # fmt: skip
 from theorems.dynamics.numerics import loss_along, no_loss
 from theorems.dynamics.settings import HEADS_FIT, POSITIVE_BETA, InverseTemperature
@@ -82,15 +77,7 @@ CONSTRAINTS = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints", label="Sect
 
 
 @CONSTRAINTS.inputs
-@realises(
-    {
-        "W^V and W^O are orthogonal": reached.ROTATIONS,
-        r"R_{\text{E-multi}} = 0": (
-            "W^O = W^V^T M with M = B diag(+-1) B^T: by the spectral theorem every "
-            "symmetric orthogonal M is of this form"
-        ),
-    }
-)
+@realises(SYMMETRIC_PRODUCT_REACHED)
 def regularised_weights(
     X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, G: SquareWeights, K: SquareWeights, signs: Signs,
     beta: InverseTemperature, H: Heads,

@@ -22,18 +22,8 @@ from theorems.shared.matrices import orthogonal_matrix
 from verify.matrix import concatenate, diag, eye, hadamard, rational, row_sums, trace, vec_r
 from verify.oracles import jacobian
 from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Definition,
-    Equal,
-    HasStructure,
-    Reading,
-    Real,
-    Setting,
-    Shape,
-    realises,
-)
+    Assumption, AtMost, Claim, Definition, Equal, HasStructure, Reading, Real, Setting, Shape, realises,
+)  # fmt: skip
 from verify.vocabulary.hypotheses import skew_blocks, unit_parts
 
 Step = Annotated[Any, Real(0.0, 2.0)]

@@ -99,15 +99,15 @@ ORTHOGONAL = Assumption(
 MULTI_VANISHES = Assumption(r"R_{\text{E-multi}} = 0", zero=lambda W_V, W_O: W_V @ W_O - (W_V @ W_O).T)
 
 
-@realises(
-    {
-        "W^V and W^O are orthogonal": reached.ROTATIONS,
-        r"R_{\text{E-multi}} = 0": (
-            "W^O = W^V^T M with M = B diag(+-1) B^T: by the spectral theorem every "
-            "symmetric orthogonal M is of this form"
-        ),
-    }
-)
+#: What orthogonal weights with a symmetric product reach.
+SYMMETRIC_PRODUCT_REACHED = {
+    "W^V and W^O are orthogonal": reached.ROTATIONS,
+    r"R_{\text{E-multi}} = 0": "W^O = W^V^T M with M = B diag(+-1) B^T: by the spectral theorem every symmetric orthogonal M is of"
+    " this form",
+}
+
+
+@realises(SYMMETRIC_PRODUCT_REACHED)
 def symmetric_orthogonal_product(G: SquareWeights, K: SquareWeights, signs: Signs, H: Heads) -> dict[str, Any]:
     """W^V orthogonal and W^O = W^V^T M with M = B diag(+-1) B^T for an orthogonal B, so that W^V W^O = M is symmetric."""
     W_V, B = orthogonal_matrix(G), orthogonal_matrix(K)

@@ -253,10 +253,7 @@ EQ_53 = Claim(MULTI_HEAD_ATTENTION, "dynamics.eq-53", label="Eq. (53) as the val
         the factor $\beta$ is missing. The counterexample has $\beta = 1$.""")  # fmt: skip
 
 
-@EQ_53.formula
-def multi_head_rate_written_out(X: Tokens, U: SharedBasis, beta: Beta, H: Heads) -> Any:
-    """The right-hand side of Eq. (53), a scalar."""
-    return total(_gradient(X, U, beta, H, -1, swapped=False) * added(_outputs(X, U, beta, H)))
+EQ_53.formula(rate_as_eq_53_prints_it)
 
 
 EQ_53.oracle(_rate)

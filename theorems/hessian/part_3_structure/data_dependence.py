@@ -16,16 +16,8 @@ from theorems.hessian.part_3_structure.data_growth import power as integer_power
 from theorems.hessian.part_3_structure.whole_hessian import all_jacobians_squared, assembled, curvature_and_slope
 from theorems.hessian.part_a_kronecker_products.products import stacked
 from theorems.hessian.settings import (
-    ATTENTION,
-    LAYER,
-    SQUARE_LOSS,
-    KeyWeights,
-    Labels,
-    Logits,
-    QueryWeights,
-    Tokens,
-    ValueWeights,
-)
+    ATTENTION, LAYER, SQUARE_LOSS, KeyWeights, Labels, Logits, QueryWeights, Tokens, ValueWeights,
+)  # fmt: skip
 from verify.matrix import (
     column, concatenate, exp, eye, frobenius_norm, kron, rational, softmax, sqrt, total, vec_r, zeros,
 )  # fmt: skip

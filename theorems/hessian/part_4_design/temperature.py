@@ -102,12 +102,7 @@ HELD = Claim(TEMPERATURE, "hessian.temperature-scaling-a-held",
         another $t$.""")  # fmt: skip
 
 
-@HELD.formula
-def prefactors_scaled_by_temperature(
-    X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, Y: Labels, t: Temperature
-) -> Any:
-    """H_o^T / t^2 and H_f^T / t from their values at t = 1, all entries in one column."""
-    return _closed(X, W_Q, W_K, W_V, Y, 1 / (t * t), 1 / t)
+HELD.formula(scaled_by_temperature)
 
 
 HELD.oracle(

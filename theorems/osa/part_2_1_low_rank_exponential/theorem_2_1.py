@@ -9,14 +9,13 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from theorems.shared import reached
 from theorems.osa import OSA
 from theorems.osa.definitions import (
     attention_matrix, dot_products, queries_and_keys, rank, skew_matrix, whole_heads,
 )  # fmt: skip
 from theorems.osa.settings import (
-    BASIS, CONTAINS_QUERIES_AND_KEYS, INDEPENDENT, LAYER, NONZERO_ALPHA, ORTHONORMAL, UNTRAINED, UNTRAINED_LAYER,
-    with_basis,
+    BASIS, CONTAINS_QUERIES_AND_KEYS, INDEPENDENT, LAYER, NONZERO_ALPHA, NOT_OUTSIDE_IT, ORTHONORMAL, UNTRAINED,
+    UNTRAINED_LAYER, WITHIN_THE_SPAN, with_basis,
 )  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, Basis, Coordinates, HeadSize, Key, Length, NonzeroAlpha, Query, SquareQuery, SquareWeights, TokenFrame,
@@ -64,13 +63,7 @@ THEOREM_21 = Claim(UNTRAINED_LAYER, "osa.thm-2.1", label="Theorem 2.1, Eqs. (6),
 
 
 @THEOREM_21.inputs
-@realises(
-    {
-        "columns of B are orthonormal": reached.FRAMES,
-        "contains those of Q and K": "the tokens are B C, so that Q and K lie in the span of B",
-    },
-    but="the tokens lie in the span of B; B B^T X in the place of X has the same Q and K, and nothing else of X is read",
-)
+@realises(WITHIN_THE_SPAN, but=NOT_OUTSIDE_IT)
 def tokens_with_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: NonzeroAlpha) -> Any:
     return with_basis(frame, C, W_Q, W_K, alpha)
 

@@ -19,13 +19,8 @@ from theorems.osa.definitions import (
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import attention_matrix_in_basis
 from theorems.osa.part_2_3_bases.bases import qr_basis
 from theorems.osa.settings import (
-    INDEPENDENT_COLUMNS,
-    ORTHONORMAL,
-    POSITIVE_EPSILON,
-    TALL_AND_WIDE,
-    gram_defect,
-    outside,
-)
+    INDEPENDENT_COLUMNS, ORTHONORMAL, POSITIVE_EPSILON, TALL_AND_WIDE, gram_defect, outside,
+)  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, Basis, Column, Coordinates, Epsilon, Frame, HeadSize, Key, Length, NonzeroAlpha, OutsideSpan, Query, Square,
     Steps, TokenFrame, Tokens, Width,
@@ -184,10 +179,7 @@ def tokens_in_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alp
     return {"X": B @ C, "W_Q": W_Q, "W_K": W_K, "alpha": alpha * rational(1, 3), "B": B}
 
 
-@BASIS_OF_TOKENS.formula
-def gradient_in_basis_of_tokens(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, B: Basis) -> Any:
-    """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), with a constant B (N, r) that spans X."""
-    return weight_gradient(attention_matrix_in_basis, X, W_Q, W_K, alpha, B)
+BASIS_OF_TOKENS.formula(gradient_in_constant_basis)
 
 
 BASIS_OF_TOKENS.oracle(gradient_of_the_exponential)
@@ -279,10 +271,7 @@ NEWTON_SCHULZ_FULL_RANK = Claim(OSA, "osa.gradient-through-newton-schulz-full-ra
 NEWTON_SCHULZ_FULL_RANK.inputs(tokens_with_orthonormal_queries_and_keys)
 
 
-@NEWTON_SCHULZ_FULL_RANK.formula
-def gradient_through_newton_schulz_of_full_rank(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, K: Steps) -> Any:
-    """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), with B = M_K from M_0 = [Q, K] orthonormal."""
-    return weight_gradient(attention_through_newton_schulz, X, W_Q, W_K, alpha, K)
+NEWTON_SCHULZ_FULL_RANK.formula(gradient_through_newton_schulz)
 
 
 NEWTON_SCHULZ_FULL_RANK.oracle(gradient_of_the_exponential)
@@ -333,10 +322,7 @@ def tokens_spanned_by_queries_and_keys(
     return {**inputs, "alpha": alpha * rational(1, 3), "K": K}
 
 
-@NEWTON_SCHULZ_SPANNING.formula
-def gradient_through_spanning_newton_schulz(X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, K: Steps) -> Any:
-    """[d vec A / d vec W_Q, d vec A / d vec W_K], shape (N^2, 2 d d_v), with B = M_K from an M_0 = [Q, K] that spans X."""
-    return weight_gradient(attention_through_newton_schulz, X, W_Q, W_K, alpha, K)
+NEWTON_SCHULZ_SPANNING.formula(gradient_through_newton_schulz)
 
 
 NEWTON_SCHULZ_SPANNING.oracle(gradient_of_the_exponential)

@@ -221,12 +221,7 @@ def rotated_weights(
     return {"X": X, **weights, "alpha": alpha * rational(1, 3), "epsilon": epsilon, "K": K}
 
 
-@VIA_GENERATOR_ORTHONORMAL.formula
-def newton_schulz_jacobian_of_orthonormal(
-    X: Tokens, W_Q: Query, W_K: Key, alpha: Alpha, epsilon: Epsilon, K: Steps
-) -> Any:
-    """dvec A/dvec X, shape (N^2, N d), column-major, for A from K Newton-Schulz steps and orthonormal [W_Q, W_K]."""
-    return newton_schulz_jacobian(X, W_Q, W_K, alpha, epsilon, K)
+VIA_GENERATOR_ORTHONORMAL.formula(newton_schulz_jacobian_of_weights)
 
 
 VIA_GENERATOR_ORTHONORMAL.oracle(

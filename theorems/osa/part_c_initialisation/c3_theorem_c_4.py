@@ -14,12 +14,8 @@ from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
     second_jacobian_term, squared, unit_of_bounds,
 )  # fmt: skip
 from theorems.osa.settings import (
-    CONTAINS_QUERIES_AND_KEYS,
-    LEAST_BOUND,
-    ORTHONORMAL,
-    POSITIVE_ALPHA,
-    tokens_with_wide_basis,
-)
+    CONTAINS_QUERIES_AND_KEYS, LEAST_BOUND, ORTHONORMAL, POSITIVE_ALPHA, tokens_with_wide_basis,
+)  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, Basis, Decay, Epsilon, Frame, HeadSize, Key, Output, PositiveAlpha, Query, Share, Steps, Tokens, Value,
 )  # fmt: skip
@@ -345,10 +341,7 @@ REMARK_C5_EVERY_M = Claim(INITIALISED, "osa.rem-c.5-every-m", label="Remark C.5,
 REMARK_C5_EVERY_M.inputs(initialised_without_basis)
 
 
-@REMARK_C5_EVERY_M.formula
-def first_term_bound_whatever_the_rank(X: Tokens, W_V: Value, alpha: Alpha) -> Any:
-    """2 ||X||_2^2 |alpha| / sqrt(d_v), a scalar."""
-    return unit_of_bounds(X, W_V, absolute(alpha)) * 2
+REMARK_C5_EVERY_M.formula(first_term_bound_for_qr)
 
 
 REMARK_C5_EVERY_M.oracle(norm_of_first_term_for_qr)

@@ -9,7 +9,14 @@ from typing import Annotated, Any
 from theorems.shared import reached
 from theorems.osa.definitions import queries_and_keys, rank, skew_matrix
 from theorems.osa.part_2_1_low_rank_exponential.theorem_2_1 import symplectic
-from theorems.osa.settings import BASIS, LAYER, NONZERO_ALPHA, ORTHONORMAL, tokens_with_basis_of_the_image
+from theorems.osa.settings import (
+    AROUND_THE_IMAGE,
+    BASIS,
+    LAYER,
+    NONZERO_ALPHA,
+    ORTHONORMAL,
+    tokens_with_basis_of_the_image,
+)
 from theorems.osa.shapes import (
     Alpha, Basis, Coordinates, Key, NonzeroAlpha, OutsideSpan, Query, TokenFrame, Tokens,
 )  # fmt: skip
@@ -178,15 +185,7 @@ COORDINATES = Claim(BASIS, "osa.f1-coordinates", label="F.1, second paragraph",
 
 
 @COORDINATES.inputs
-@realises(
-    {
-        "columns of B are orthonormal": reached.FRAMES,
-        "contains the image of S": (
-            "S is made of queries and keys in the span of B, or of queries that leave it where the keys vanish"
-        ),
-    },
-    but=reached.IMAGES,
-)
+@realises(AROUND_THE_IMAGE, but=reached.IMAGES)
 def basis_and_coordinates(
     frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alpha: Alpha, outward: OutsideSpan, c: BasisVector
 ) -> dict[str, Any]:

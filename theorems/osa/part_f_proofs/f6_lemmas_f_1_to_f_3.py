@@ -29,17 +29,8 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Construction,
-    Doubt,
-    Equal,
-    HasStructure,
-    Real,
-    Setting,
-    realises,
-)
+    Assumption, AtMost, Claim, Construction, Doubt, Equal, HasStructure, Real, Setting, realises,
+)  # fmt: skip
 
 #: Of the reduced scores.
 SKEW = Assumption("[S] skew-symmetric", zero=lambda S: S + S.T)

@@ -213,10 +213,7 @@ FROBENIUS_CORRECTED = Claim(OSA, "osa.f5-frobenius-corrected",
 )  # fmt: skip
 
 
-@FROBENIUS_CORRECTED.formula
-def gram_trace_again(M: Factor) -> Any:
-    """tr(M^T M), a scalar."""
-    return trace(M.T @ M)
+FROBENIUS_CORRECTED.formula(gram_trace)
 
 
 FROBENIUS_CORRECTED.oracle(lambda M: total(M * M))

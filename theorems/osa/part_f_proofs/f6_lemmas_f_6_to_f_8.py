@@ -28,16 +28,8 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import closed_form, jacobian
 from verify.vocabulary import (
-    AtMost,
-    Claim,
-    Construction,
-    Convention,
-    Definition,
-    Equal,
-    HasStructure,
-    Setting,
-    realises,
-)
+    AtMost, Claim, Construction, Convention, Definition, Equal, HasStructure, Setting, realises,
+)  # fmt: skip
 from verify.vocabulary.hypotheses import skew
 
 

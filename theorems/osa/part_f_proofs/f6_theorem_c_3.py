@@ -41,18 +41,8 @@ def _step_claim(
 ) -> Claim:
     """A claim that a printed matrix is the Jacobian in X of one term of Eq. (86) or (93), the rest of the term frozen."""
     uses = ("osa.kron-vec", "osa.eq-86" if claim_id < "osa.eq-91" else "osa.eq-93")
-    return Claim(
-        CHAIN,
-        claim_id,
-        label=label,
-        name=name,
-        statement=statement,
-        relation=Equal(),
-        all_sizes=True,
-        uses=uses,
-        note=note,
-        general=general,
-    )
+    return Claim(CHAIN, claim_id, label=label, name=name, statement=statement, relation=Equal(), all_sizes=True, uses=uses,
+        note=note, general=general)  # fmt: skip
 
 
 def _state(X: Any, W_Q: Any, W_K: Any, alpha: Any, epsilon: Any, K: int) -> tuple[Any, Any, Any]:

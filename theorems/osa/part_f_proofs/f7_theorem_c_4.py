@@ -17,14 +17,8 @@ from theorems.osa.part_c_initialisation.c3_theorem_c_3 import (
 )  # fmt: skip
 from theorems.osa.part_c_initialisation.c3_theorem_c_4 import ASSUMED_BY_C4, LEAST_CONSTANT, interval_half_width
 from theorems.osa.settings import (
-    LEAST_BOUND,
-    NARROW_HEADS,
-    ORTHONORMAL_OUTPUTS,
-    ORTHONORMAL_VALUES,
-    POSITIVE_ALPHA,
-    gram_defect,
-    two_heads,
-)
+    LEAST_BOUND, NARROW_HEADS, ORTHONORMAL_OUTPUTS, ORTHONORMAL_VALUES, POSITIVE_ALPHA, gram_defect, two_heads,
+)  # fmt: skip
 from theorems.osa.shapes import (
     Alpha, AttentionMatrix, Epsilon, Frame, HeadSize, Key, Output, PositiveAlpha, Query, Rectangle, Share, Steps,
     TokenFrame, Tokens, UnitInterval, Value,
@@ -238,15 +232,17 @@ JACOBIAN_RANGE.mutant("projection after J",
 JACOBIAN_RANGE.mutant("factors of the projection exchanged",
     "W_O.T @ W_O -> eye(X.shape[0]); eye(X.shape[0]) -> W_O.T @ W_O")  # fmt: skip
 
+FACTORS_OF_J_2 = Assumption(
+    "J_2 = P diag(s) R^T with a row s and orthonormal columns in P and R",
+    zero=lambda P, R: concatenate([gram_defect(P), gram_defect(R)], axis=0),
+)
+
 PERTURBED = Claim(OSA, "osa.f7-perturbation-alone", label="F.7, what Weyl's inequality does not give",
     statement=r"""\text{If the non-zero singular values of } \mathbf{J}_2 \text{ lie in } [1-\delta,1+\delta] \text{ and
         } \|\mathbf{J}_1\|_2 < 1-\delta, \text{ the non-zero singular values of } \mathbf{J} = \mathbf{J}_1+\mathbf{J}_2
         \text{ lie in } [1-\delta-\|\mathbf{J}_1\|_2, 1+\delta+\|\mathbf{J}_1\|_2]""",
     assumptions=[
-        Assumption(
-            "J_2 = P diag(s) R^T with a row s and orthonormal columns in P and R",
-            zero=lambda P, R: concatenate([gram_defect(P), gram_defect(R)], axis=0),
-        ),
+        FACTORS_OF_J_2,
         Assumption("|s_i - 1| <= delta", nonnegative=lambda s, delta: delta - absolute(s - 1)),
         Assumption("||J_1||_2 < 1 - delta", positive=lambda J_1, delta: 1 - delta - spectral_norm(J_1)),
         Assumption(
@@ -299,10 +295,7 @@ PERTURBED_IN_RANGE = Claim(OSA, "osa.f7-perturbation-in-range", label="F.7, a pe
         \text{ largest singular values of } \mathbf{J} = \mathbf{J}_1+\mathbf{J}_2 \text{ lie in }
         [1-\delta-\|\mathbf{J}_1\|_2, 1+\delta+\|\mathbf{J}_1\|_2] \text{ and the others are } 0""",
     assumptions=[
-        Assumption(
-            "J_2 = P diag(s) R^T with a row s and orthonormal columns in P and R",
-            zero=lambda P, R: concatenate([gram_defect(P), gram_defect(R)], axis=0),
-        ),
+        FACTORS_OF_J_2,
         Assumption("|s_i - 1| <= delta", nonnegative=lambda s, delta: delta - absolute(s - 1)),
         Assumption("J_1 = P P^T J_1", zero=lambda P, J_1: J_1 - P @ (P.T @ J_1)),
         Assumption("r < n", sizes=lambda sizes: sizes["r"] < sizes["n"]),
@@ -328,10 +321,7 @@ def perturbed_within_the_range(
     return {**found, "J_1": P @ (P.T @ found["J_1"])}
 
 
-@PERTURBED_IN_RANGE.formula
-def radius_of_perturbed_within_the_range(J_1: Square, delta: UnitInterval) -> Any:
-    """delta + ||J_1||_2, a scalar."""
-    return delta + spectral_norm(J_1)
+PERTURBED_IN_RANGE.formula(radius_of_perturbed)
 
 
 @PERTURBED_IN_RANGE.oracle
@@ -408,12 +398,7 @@ F7_INTERVAL_NONZERO = Claim(ASSUMED_BY_C4, "osa.f7-interval-nonzero", label="F.7
 )  # fmt: skip
 
 
-@F7_INTERVAL_NONZERO.formula
-def interval_radius_of_nonzero(
-    X: Tokens, W_Q: Query, W_K: Key, W_V: Value, W_O: Output, alpha: PositiveAlpha, epsilon: Epsilon, K: Steps
-) -> Any:
-    """delta + C alpha with C alpha = ||J_1||_2, the half-width of the interval around 1, a scalar."""
-    return interval_half_width(X, W_Q, W_K, W_V, W_O, alpha, epsilon, K)
+F7_INTERVAL_NONZERO.formula(interval_radius)
 
 
 @F7_INTERVAL_NONZERO.oracle

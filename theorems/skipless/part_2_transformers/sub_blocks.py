@@ -10,20 +10,8 @@ from theorems.skipless.definitions import (
     multi_head_attention, on_top, self_attention, states_of_blocks,
 )  # fmt: skip
 from verify.matrix import (
-    COLUMN,
-    ROW,
-    Layout,
-    concatenate,
-    eye,
-    kron,
-    parts,
-    softmax,
-    summed,
-    unvec_r,
-    vec_c,
-    vec_r,
-    visited,
-)
+    COLUMN, ROW, Layout, concatenate, eye, kron, parts, softmax, summed, unvec_r, vec_c, vec_r, visited,
+)  # fmt: skip
 from verify.vocabulary import Assumption, Claim, Convention, Definition, Equal
 
 EQ_1_2 = Claim(SKIPLESS, "skipless.eq-1-2", label="Eqs. (1)-(2) and the first display of Section 4.3",

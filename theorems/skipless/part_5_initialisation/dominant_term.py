@@ -12,13 +12,8 @@ import numpy as np
 from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights, attention_matrix
 from theorems.skipless.quantities import (
-    COLUMN_MAJOR,
-    INVERSE,
-    attention_slope,
-    flatness,
-    input_jacobian,
-    jacobian_by_products,
-)
+    COLUMN_MAJOR, INVERSE, attention_slope, flatness, input_jacobian, jacobian_by_products,
+)  # fmt: skip
 from verify.matrix import (
     column, condition_number, eye, kron, rational, singular_values, smallest_singular_value, spectral_norm,
 )  # fmt: skip

@@ -19,17 +19,8 @@ from theorems.skipless.part_5_initialisation.input_jacobian import invertible
 from theorems.skipless.quantities import initial_product
 from theorems.skipless.sampling import conditions, normal
 from verify.matrix import (
-    added,
-    concatenate,
-    frobenius_norm,
-    inverse,
-    mapped,
-    parts_of_width,
-    singular_values,
-    spectral_norm,
-    sqrt,
-    total,
-)
+    added, concatenate, frobenius_norm, inverse, mapped, parts_of_width, singular_values, spectral_norm, sqrt, total,
+)  # fmt: skip
 from verify.oracles import SMALLEST_P, LawTest
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, FollowsLaw, Reading, Setting, Shape, Size
 

@@ -31,17 +31,8 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import LawTest, at_least_probability
 from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Definition,
-    FollowsLaw,
-    HasStructure,
-    Real,
-    Shape,
-    checked,
-    realises,
-)
+    Assumption, AtMost, Claim, Definition, FollowsLaw, HasStructure, Real, Shape, checked, realises,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     import torch
@@ -105,13 +96,15 @@ def flatness_of_second_term(A: Logits, P: Weights) -> Any:
     return flatness(kron(P.T, A))
 
 
+#: What inputs made of logits and of an orthogonal matrix reach.
+SOFTMAX_AND_ROTATION = {
+    "rows of A sum to 1": "a softmax: the logarithms of positive rows of sum 1 are logits of them",
+    "P^T P is a multiple of I": reached.ROTATIONS,
+}
+
+
 @SECOND_TERM.inputs
-@realises(
-    {
-        "rows of A sum to 1": ("a softmax: the logarithms of positive rows of sum 1 are logits of them"),
-        "P^T P is a multiple of I": reached.ROTATIONS,
-    }
-)
+@realises(SOFTMAX_AND_ROTATION)
 def dominant_attention(B: Logits, slack: Slack, gamma: Gap, tau: Temperature, G: Weights, c: Scale) -> dict[str, Any]:
     """A = S_tau(M) for dominant M, and P = c^2 times an orthogonal matrix."""
     logits = dominant_logits(B, slack, gamma, tau)
@@ -165,12 +158,7 @@ MARGIN = Claim(SKIPLESS, "skipless.sec5.2-second-term-margin",
 
 
 @MARGIN.inputs
-@realises(
-    {
-        "rows of A sum to 1": ("a softmax: the logarithms of positive rows of sum 1 are logits of them"),
-        "P^T P is a multiple of I": reached.ROTATIONS,
-    }
-)
+@realises(SOFTMAX_AND_ROTATION)
 def majority_attention(T: Logits, gamma: Gap, G: Weights, c: Scale) -> dict[str, Any]:
     """The softmax of T with gamma + 2 added to its diagonal, and a scaled orthogonal product."""
     P = orthogonal_matrix(G) * (c * c)

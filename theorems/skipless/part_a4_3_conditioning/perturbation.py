@@ -22,19 +22,8 @@ from theorems.skipless.part_a4_2_softmax_jacobian.softmax_jacobian import Produc
 from verify.matrix import COLUMN, column, concatenate, eye, kron, normalize_rows, row_sums, spectral_norm, sqrt
 from verify.oracles import LawTest, at_most_probability, jacobian
 from verify.vocabulary import (
-    Assumption,
-    AtMost,
-    Claim,
-    Definition,
-    Doubt,
-    Equal,
-    FollowsLaw,
-    Real,
-    Setting,
-    Shape,
-    Size,
-    realises,
-)
+    Assumption, AtMost, Claim, Definition, Doubt, Equal, FollowsLaw, Real, Setting, Shape, Size, realises,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     import torch

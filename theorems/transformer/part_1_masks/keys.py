@@ -95,6 +95,11 @@ ORDER = Claim(BLOCKS, "transformer.key-order", label="The order of keys does not
     note="Exchanges of neighbouring blocks, of any sizes, generate all permutations.")  # fmt: skip
 
 
+def in_this_order(Q: Any, K: Any, V: Any, M: Any, L: Any, W: Any, N: Any) -> Any:
+    keys, values = concatenate([K, L], axis=0), concatenate([V, W], axis=0)
+    return masked_attention(Q, keys, values, concatenate([M, N], axis=1))
+
+
 @ORDER.formula
 def in_the_other_order(Q: Queries, K: Keys, V: Values, M: Mask, L: SecondKeys, W: SecondValues, N: SecondMask) -> Any:
     """Attention to L before K, shape (m, d_V)."""
@@ -102,11 +107,7 @@ def in_the_other_order(Q: Queries, K: Keys, V: Values, M: Mask, L: SecondKeys, W
     return masked_attention(Q, keys, values, concatenate([N, M], axis=1))
 
 
-ORDER.oracle(
-    lambda Q, K, V, M, L, W, N: masked_attention(
-        Q, concatenate([K, L], axis=0), concatenate([V, W], axis=0), concatenate([M, N], axis=1)
-    )
-)
+ORDER.oracle(in_this_order)
 ORDER.mutant("the second block masked", "N -> 0 * N")
 ORDER.mutant("the first block not masked", "M -> 0 * M + 1")
 
@@ -126,11 +127,7 @@ def merged(Q: Queries, K: Keys, V: Values, M: Mask, L: SecondKeys, W: SecondValu
     return (masked_attention(Q, K, V, M) * first + masked_attention(Q, L, W, N) * second) / (first + second)
 
 
-MERGED.oracle(
-    lambda Q, K, V, M, L, W, N: masked_attention(
-        Q, concatenate([K, L], axis=0), concatenate([V, W], axis=0), concatenate([M, N], axis=1)
-    )
-)
+MERGED.oracle(in_this_order)
 MERGED.mutant("outputs averaged alike", "first -> 1; second -> 1")
 MERGED.mutant("masses without the mask", "exp(Q @ K.T / root) * M -> exp(Q @ K.T / root)")
 MERGED.mutant("no scale in the masses", "root -> 1")

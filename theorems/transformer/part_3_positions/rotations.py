@@ -49,20 +49,17 @@ COMPOSED.oracle(lambda A, B, C, S, D, T: rotary(rotary(both(A, B), C, S), D, T))
 COMPOSED.mutant("the difference of the angles", "D * C - T * S -> D * C + T * S; T * C + D * S -> D * S - T * C")
 COMPOSED.mutant("cosines multiplied", "D * C - T * S -> D * C; T * C + D * S -> T * S")
 
+CIRCLE_REACHED = {
+    "c^2 + s^2 = 1": "the stereographic parameters of a circle reach all of it but one point, the half turn, which is their limit"
+}  # fmt: skip
+
 NORMS = Claim(ROTATIONS, "transformer.rotary-norms", label="Rotations keep norms",
     statement=r"\|R_{c,s}X_i\| = \|X_i\|", assumptions=[CIRCLE], hypotheses=[CIRCLE], name="norms under rotary positions",
     relation=Equal(), all_sizes=True)  # fmt: skip
 
 
 @NORMS.inputs
-@realises(
-    {
-        "c^2 + s^2 = 1": (
-            "the stereographic parameters of a circle reach all of it but one point, the "
-            "half turn, which is their limit"
-        )
-    }
-)
+@realises(CIRCLE_REACHED)
 def rows_and_rotation(A: Half, B: Half, t: Step) -> dict[str, Any]:
     c, s = on_the_circle(t)
     return {"A": A, "B": B, "c": c, "s": s}
@@ -91,14 +88,7 @@ SCORES = Claim(ROTATIONS, "transformer.rotary-scores", label="Scores depend on d
 
 
 @SCORES.inputs
-@realises(
-    {
-        "c^2 + s^2 = 1": (
-            "the stereographic parameters of a circle reach all of it but one point, the "
-            "half turn, which is their limit"
-        )
-    }
-)
+@realises(CIRCLE_REACHED)
 def positions(
     A: Half, B: Half, C: Half, S: Half, E: OtherHalf, F: OtherHalf, D: OtherHalf, T: OtherHalf, t: Step
 ) -> dict[str, Any]:

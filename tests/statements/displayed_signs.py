@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from verify.report.introduced import CLOSING, OPENING
+from tests.statements.introduced import CLOSING, OPENING
 from verify.report.symbols_in_latex import Node, Sign, Symbol, Words, nodes
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import (
