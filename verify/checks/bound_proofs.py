@@ -19,7 +19,7 @@ import verify.arithmetics.norms  # noqa: F401  (gives the primitives their forms
 from verify.arithmetics import midpoints
 from verify.arithmetics.conditions import Condition
 from verify.arithmetics.norms.bounded import input_matrix
-from verify.arithmetics.norms.deciding import uncovered
+from verify.arithmetics.norms.deciding import quotient_of, uncovered
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound, prove_bound
 from verify.arithmetics.norms.facts import facts_of, rests_on_claims
 from verify.arithmetics.norms.float_values import Values
@@ -28,12 +28,12 @@ from verify.arithmetics.norms.world import World, derivation
 from verify.checks.asked_kinds import kind_asked
 from verify.checks.certified import kept_of
 from verify.checks.certified_bounds import certified_bound
-from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, one_of, raw_tensors
+from verify.checks.evaluation import UNDEFINED, as_balls, flat_objects, one_of, raw_tensors
 from verify.checks.far_bounds import FarSpot, far_spots, symbols_of_size
 from verify.checks.operands import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
 from verify.checks.proofs import exception_to
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
-from verify.checks.satisfied import float_satisfies
+from verify.checks.satisfied import one_satisfies
 from verify.checks.settings import Settings
 from verify.checks.size_orders import size_orders
 from verify.inputs.generators import systematic
@@ -165,7 +165,7 @@ def spots_of(claim: Claim, proof: BoundProof, settings: Settings, count: int = S
             break
         arrays = draw.arrays(claim, 1)
         batch = raw_tensors(claim, arrays, settings, "float64")
-        if not bool(float_satisfies(claim, batch).all()):
+        if not one_satisfies(claim, batch):
             continue
         spot = _spot(claim, proof, one_of(claim, arrays, 0), dict(draw.sizes))
         if spot is not None:
@@ -180,7 +180,7 @@ def tightest_spots(claim: Claim, proof: BoundProof, settings: Settings) -> list[
         if not isinstance(point, Given):
             continue
         arrays = point.arrays(claim, 1)
-        if not bool(float_satisfies(claim, raw_tensors(claim, arrays, settings, "float64")).all()):
+        if not one_satisfies(claim, raw_tensors(claim, arrays, settings, "float64")):
             continue
         spot = _spot(claim, proof, one_of(claim, arrays, 0), _sizes_of(claim, point.inputs))
         if spot is not None:
@@ -267,9 +267,11 @@ def _blurred(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[s
 
 def _in_balls(claim: Claim, raw: dict[str, Any]) -> tuple[np.ndarray, np.ndarray] | None:
     """Both sides in balls; None where they have no value there."""
-    lifted = as_balls(raw)
     try:
-        left, right = (at_objects(claim, function, lifted) for function in (claim.the_oracle, claim.the_formula))
+        inputs = claim.prepare(as_balls(raw))
+        left, right = (
+            flat_objects(claim.evaluate(function, inputs)) for function in (claim.the_oracle, claim.the_formula)
+        )
     except UNDEFINED:
         return None
     finite = all(flint.arb(value).is_finite() for side in (left, right) for value in side)
@@ -401,7 +403,7 @@ def _described(entry: EntryBound, proof: BoundProof) -> dict[str, Any]:
     def text(value: Any) -> str:
         return scalar_text(value, known)
 
-    ratio = sympy.cancel(entry.right / entry.bound) if entry.proved and entry.bound != 0 else None
+    ratio = quotient_of(entry.right, entry.bound) if entry.proved and entry.bound != 0 else None
     unreached = [symbol for symbol in entry.bound.free_symbols if symbol in known.atoms] if known else []
     unreached = [text(symbol) for symbol in unreached if symbol not in entry.right.free_symbols]
     return {
@@ -415,5 +417,5 @@ def _described(entry: EntryBound, proof: BoundProof) -> dict[str, Any]:
         ],
         "unreached": sorted(unreached) if not entry.proved else [],
         "uncovered": text(uncovered(entry.bound, entry.right)) if not entry.proved and not unreached else None,
-        "slack": str(ratio) if ratio is not None and ratio.is_number else None,
+        "slack": str(ratio) if ratio is not None else None,
     }

@@ -67,14 +67,26 @@ def all_in_batch(claim: Claim, functions: Sequence[Callable[..., Any]], raw: Map
         return ()
 
     def at(drawn: Mapping[str, Any]) -> tuple[Any, ...]:
-        inputs, like = claim.prepare({**drawn, **static}), next(iter(drawn.values()))
-        return tuple(flat_tensor(claim.evaluate(function, inputs), like) for function in functions)
+        return _at(claim, functions, {**drawn, **static}, next(iter(drawn.values())))
 
     if claim.batched:
         return torch.func.vmap(at)(moving)
     batch = next(iter(moving.values())).shape[0]
     each = [at({name: value[i] for name, value in moving.items()}) for i in range(batch)]
     return [torch.stack(found) for found in zip(*each, strict=True)]
+
+
+def at_only_seed(claim: Claim, functions: Sequence[Callable[..., Any]], raw: Mapping[str, Any]) -> tuple[Any, ...]:
+    """`all_in_batch` for a batch of one seed, each value of shape (1, entries); torch takes less time without a batch."""
+    drawn = {name: value if isinstance(value, int) else value[0] for name, value in raw.items()}
+    like = next(value for value in drawn.values() if not isinstance(value, int))
+    return tuple(value[None] for value in _at(claim, functions, drawn, like)) if functions else ()
+
+
+def _at(claim: Claim, functions: Sequence[Callable[..., Any]], drawn: Mapping[str, Any], like: Any) -> tuple[Any, ...]:
+    """The functions at one seed, flattened; the inputs are prepared once."""
+    inputs = claim.prepare(drawn)
+    return tuple(flat_tensor(claim.evaluate(function, inputs), like) for function in functions)
 
 
 def flat_tensor(result: Any, like: Any) -> Any:

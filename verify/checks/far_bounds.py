@@ -15,9 +15,9 @@ import sympy
 from verify.arithmetics.norms.derivations import BoundProof
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.checks.decisions import Place
-from verify.checks.evaluation import all_in_batch, one_of, raw_tensors
+from verify.checks.evaluation import at_only_seed, one_of, raw_tensors
 from verify.checks.operands import multiplied_sizes, size_symbol
-from verify.checks.satisfied import float_satisfies
+from verify.checks.satisfied import one_satisfies
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, applicable_domains, telling_sizes
 from verify.vocabulary.claims import Claim
@@ -62,7 +62,7 @@ def _excess(claim: Claim, arrays: Mapping[str, Any], settings: Settings) -> floa
     An excess counts that float32 sees too, and that balls confirm; they take long, and are asked for nothing else.
     """
     batch = raw_tensors(claim, arrays, settings, "float64")
-    sides = _sides(claim, batch) if bool(float_satisfies(claim, batch).all()) else None
+    sides = _sides(claim, batch) if one_satisfies(claim, batch) else None
     if sides is None:
         return None
     left, right = sides
@@ -81,8 +81,8 @@ def _excess(claim: Claim, arrays: Mapping[str, Any], settings: Settings) -> floa
 
 
 def _sides(claim: Claim, batch: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    """Left and right side, one of several entries beside one of one; None where they are not finite."""
-    left, right = all_in_batch(claim, [claim.the_oracle, claim.the_formula], batch)
+    """Left and right side at the only seed of a batch, several entries beside one; None where they are not finite."""
+    left, right = at_only_seed(claim, [claim.the_oracle, claim.the_formula], batch)
     return (left, right) if bool(left.isfinite().all() and right.isfinite().all()) else None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import flint
 
 from verify.arithmetics import DEFAULT_BITS
-from verify.checks.evaluation import all_in_batch, flat_objects
+from verify.checks.evaluation import all_in_batch, at_only_seed, flat_objects
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import NotFiniteError
 
@@ -66,6 +66,13 @@ def float_satisfies(claim: Claim, raw: Mapping[str, Any]) -> Any:
     like = next(value for value in raw.values() if not isinstance(value, int))
     everywhere = torch.ones(like.shape[0], dtype=torch.bool, device=like.device)
     return floats_meet(claim, all_in_batch(claim, float_tests(claim), raw), everywhere)
+
+
+def one_satisfies(claim: Claim, raw: Mapping[str, Any]) -> bool:
+    """Whether the only seed of a batch of tensors satisfies the tested inequalities."""
+    import torch
+
+    return bool(floats_meet(claim, at_only_seed(claim, float_tests(claim), raw), torch.ones(1, dtype=torch.bool)).all())
 
 
 def float_tests(claim: Claim) -> list[Callable[..., Any]]:

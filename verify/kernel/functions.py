@@ -257,16 +257,17 @@ class Algebra(Products):
         total: Form = {}
         for key, value in form.items():
             factors, over = self.opened(key)
-            parts = [self._replaced(factor, target, slots, point) for factor in factors]
-            self._add(total, self.summed(self.times(self.number(value), *parts), over))
+            same = [factor for factor in factors if not self.mentions(factor[0], target)]
+            parts = [self._replaced(f, target, slots, point) for f in factors if self.mentions(f[0], target)]
+            rest = self.collected([(value, same, frozenset())])
+            self._add(total, self.summed(self.times(rest, *parts), over))
         return total
 
     def _replaced(self, factor: Factor, target: int, slots: Sequence[Index], point: Form) -> Form:
+        """The same of one factor, in which the tensor stands."""
         atom, at, power = factor
         if atom == target:
             return self.power(self.renamed(point, dict(zip(slots, at, strict=True))), power)
-        if not self.mentions(atom, target):
-            return self.collected([(ONE, [factor], frozenset())])
         return self._rebuilt(factor, lambda form: self.substituted(form, target, slots, point))
 
     def _rebuilt(self, factor: Factor, change: Callable[[Form], Form]) -> Form:

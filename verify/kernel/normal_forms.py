@@ -34,6 +34,8 @@ IDEMPOTENT = ("delta", "unit", "step")
 POSITIVE = ("size", "positive", "exp", "softmax", "prime")
 #: What is not everywhere.
 PARTIAL = ("inverse", "log")
+#: Tensors of which nothing is known: their powers add up, and that is all.
+UNKNOWN = ("t", "positive", "size")
 #: More terms in a sum than this, and more products in all, are refused; more orders of slots are not compared.
 MOST_TERMS, MOST_PRODUCTS, MOST_ORDERS = 50_000, 100_000, 120
 
@@ -53,6 +55,7 @@ class Products:
         self._named: dict[Any, Key] = {}
         self._mentions: dict[tuple[int, int], bool] = {}
         self._partial: list[bool] = []
+        self._unknown: list[bool] = []
         self.positive: list[bool] = []
         #: What was asked of atoms so far: to be there, not to be 0, not to be negative; with which of their indices agree.
         self.asked: set[Asked] = set()
@@ -81,6 +84,7 @@ class Products:
             self._partial.append(kind in PARTIAL or any(self._asks(*f) for f in inner))
             sum_of_positive = all(c > 0 for c in terms.values()) and all(self.positive[atom] for atom, _, _ in inner)
             self.positive.append(kind in POSITIVE or (kind == "base" and sum_of_positive))
+            self._unknown.append(kind in UNKNOWN)
             self.groups.append(every)
             self.orbits.append(tuple(min(order[slot] for order in every) for slot in range(slots)))
         return self._known[key]
@@ -172,13 +176,19 @@ class Products:
                 found = form
                 continue
             products = []
+            others = [(other, b, summed_in(other)) for other, b in form.items()]
             for one, a in found.items():
-                down = min([0, *(i[0] for _, at, _ in one for i in at)])
-                for other, b in form.items():
-                    moved = [
-                        (atom, tuple((i[0] + down, i[1]) if i[0] < 0 else i for i in at), p) for atom, at, p in other
-                    ]
-                    products.append((a * b, [*one, *moved], summed_in([*one, *moved])))
+                mine = summed_in(one)
+                down = min([0, *(i[0] for i in mine)])
+                for other, b, theirs in others:
+                    moved, names = other, theirs
+                    if mine and theirs:  # no summed index of the one is one of the other
+                        moved = tuple(
+                            (atom, tuple((i[0] + down, i[1]) if i[0] < 0 else i for i in at), p)
+                            for atom, at, p in other
+                        )
+                        names = frozenset((i[0] + down, i[1]) for i in theirs)
+                    products.append((a * b, (*one, *moved), mine | names))
             found = self.collected(products)
         return found
 
@@ -218,19 +228,26 @@ class Products:
             raise Refused(f"more than {MOST_PRODUCTS} products")
         if not value:
             return {}
-        for factor in factors:
-            if self._asks(*factor):
-                self._ask(*factor)
+        partial, positive, groups = self._partial, self.positive, self.groups
+        for atom, at, power in factors:  # the question of `_asks`, in line: most of the work of the checker is here
+            if partial[atom] or ((power < 0 or power.denominator > 1) and not positive[atom]):
+                self._ask(atom, at, power)
         factors, over = self._joined(factors, over)
         merged: dict[tuple[int, tuple[Index, ...]], Number] = {}
         for atom, at, power in factors:
-            settled = (atom, self._settled(atom, at))
-            merged[settled] = plain(merged.get(settled, 0) + power)
+            settled = (atom, at if len(groups[atom]) == 1 else self._settled(atom, at))
+            merged[settled] = plain(merged[settled] + power) if settled in merged else plain(power)
         kept: list[Factor] = []
         wholes: list[tuple[Factor, int]] = []
         again: list[Factor] = []
+        has_unit = False
         for (atom, at), power in merged.items():
+            if self._unknown[atom]:
+                if power:
+                    kept.append((atom, at, power))
+                continue
             kind, whole = self.kinds[atom], math.floor(power)
+            has_unit = has_unit or kind == "unit"
             if kind in IDEMPOTENT:
                 if power <= 0:
                     raise Refused(f"a power of a {kind} that is not positive")
@@ -255,9 +272,12 @@ class Products:
                 self._rebuilt((atom, tuple(names.get(i, i) for i in at), p), lambda f: f) for atom, at, p in again
             ]
             return self.summed(self.times(*parts), list(names.values()))
-        kept, over, is_zero = self._at_units(kept, over)
-        if is_zero:
-            return {}
+        if has_unit:
+            kept, over, is_zero = self._at_units(kept, over)
+            if is_zero:
+                return {}
+        if not over:
+            return {tuple(sorted(kept)): value}
         present = {index for _, at, _ in kept for index in at}
         found = {self._with_names(kept, over & present): value}
         for index in over - present:
@@ -281,21 +301,22 @@ class Products:
                 self.payloads[atom], {(own + k, i[1]): (own + free.index(i), i[1]) for k, i in enumerate(free)}
             )
 
-    def _joined(self, factors: Sequence[Factor], over: frozenset[Index]) -> tuple[list[Factor], frozenset[Index]]:
+    def _joined(self, factors: Sequence[Factor], over: frozenset[Index]) -> tuple[Sequence[Factor], frozenset[Index]]:
         """Sums over deltas carried out; of open indices that deltas join, the first stands for all.
 
         Two units of one place join a summed index to another as a delta does: both are 0 wherever the indices differ.
         """
-        pairs: list[Sequence[Index]] = [at for atom, at, _ in factors if self.kinds[atom] == "delta"]
+        kinds = self.kinds
+        pairs: list[Sequence[Index]] = [at for atom, at, _ in factors if kinds[atom] == "delta"]
         units: dict[int, set[Index]] = {}
         for atom, at, _ in factors:
-            if self.kinds[atom] == "unit":
+            if kinds[atom] == "unit":
                 units.setdefault(atom, set()).update(at)
         for places in units.values():
             first, *others = sorted(places, key=lambda i: (i in over, i))
             pairs += [(first, other) for other in others if other in over]
         if not pairs:
-            return list(factors), over
+            return factors, over
         root: dict[Index, Index] = {}
 
         def find(index: Index) -> Index:
@@ -348,6 +369,8 @@ class Products:
         over = sorted(summed_in(factors), reverse=True)
         sizes = sorted({index[1] for index in over})
         rank = {index: sizes.index(index[1]) for index in over}
+        if len(sizes) == len(over):  # told apart by their sizes
+            return {index: (-1 - rank[index], index[1]) for index in over}
         while True:
             around: dict[Index, list[Any]] = {index: [] for index in over}
             for atom, at, power in factors:

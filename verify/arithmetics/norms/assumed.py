@@ -19,6 +19,7 @@ from verify.arithmetics.norms.monomials import (
     has_no_negative_term,
     is_nonnegative_monomial,
 )
+from verify.arithmetics.norms.refuting import failing_points, is_refuted
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import world
@@ -27,6 +28,8 @@ from verify.arithmetics.norms.world import world
 DEPTH, MOST = 8, 40
 #: What is known of numbers that are told apart from their largest, in one case: that many inequalities at most.
 CASES = 4
+#: The value of a fact.
+EXCESS = sympy.Dummy("excess", nonnegative=True)
 
 
 def follows(left: Any, right: Any, facts: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -38,8 +41,11 @@ def follows(left: Any, right: Any, facts: Sequence[Any]) -> tuple[Any, ...] | No
         return None
     if isinstance(left, sympy.exp) and isinstance(right, sympy.exp):
         return follows(left.args[0], right.args[0], facts)
+    failing = list(failing_points(left, right))
+    if is_refuted(failing, facts):
+        return None
     for fact in facts:
-        if any(map(is_certain, _substituted(left, right, fact))):
+        if not is_refuted(failing, (fact,)) and any(map(is_certain, _substituted(left, right, fact))):
             return (fact,)
     polynomials = [(fact, expanded(fact)) for fact in facts]
     divisors = _divisors([expanded(left), expanded(right), *(polynomial for _, polynomial in polynomials)])
@@ -146,16 +152,27 @@ def root_of_quotient(value: Any) -> Any:
 
 def _substituted(left: Any, right: Any, fact: Any) -> Iterator[Polynomial]:
     """right - left in terms of s = fact >= 0 in the place of a symbol that the fact is linear in."""
-    excess = sympy.Dummy("excess", nonnegative=True)
-    for symbol in sorted(fact.free_symbols & (left - right).free_symbols, key=sympy.default_sort_key):
-        slope = sympy.diff(fact, symbol)
-        if slope.is_number and slope != 0:
-            instead = sympy.expand(symbol - (fact - excess) / slope)
-            gap = difference(right, left)
-            if _is_polynomial_in(gap, symbol):
-                yield substituted(gap, symbol, expanded(instead))
-            else:
-                yield difference(*(sympy.expand(side.xreplace({symbol: instead})) for side in (right, left)))
+    for symbol in sorted(symbols_of(fact) & symbols_of(left - right), key=sympy.default_sort_key):
+        instead = _solved(fact, symbol)
+        if instead is None:
+            continue
+        gap = difference(right, left)
+        if _is_polynomial_in(gap, symbol):
+            yield substituted(gap, symbol, expanded(instead))
+        else:
+            yield difference(_moved(right, symbol, instead), _moved(left, symbol, instead))
+
+
+@functools.lru_cache(maxsize=5_000)
+def _solved(fact: Any, symbol: Any) -> Any | None:
+    """What a symbol is by a fact that is linear in it, in terms of the value of the fact; None of any other fact."""
+    slope = sympy.diff(fact, symbol)
+    return sympy.expand(symbol - (fact - EXCESS) / slope) if slope.is_number and slope != 0 else None
+
+
+@functools.lru_cache(maxsize=5_000)
+def _moved(side: Any, symbol: Any, instead: Any) -> Any:
+    return sympy.expand(side.xreplace({symbol: instead}))
 
 
 def _is_polynomial_in(polynomial: Polynomial, symbol: Any) -> bool:

@@ -20,6 +20,7 @@ from verify.arithmetics.norms.monomials import (
     has_no_negative_term,
     times,
 )  # fmt: skip
+from verify.arithmetics.norms.refuting import failing_points
 from verify.arithmetics.norms.signs import is_nonnegative
 
 #: Terms of a sum that are compared one by one.
@@ -31,6 +32,8 @@ def at_most(left: Any, right: Any) -> bool:
     left, right = sympy.sympify(left), sympy.sympify(right)
     if is_certain(difference(right, left)):
         return True
+    if next(failing_points(left, right), None) is not None:
+        return False
     if _has_quotients(left) or _has_quotients(right):
         return _over_a_common_denominator(left, right)
     if not (_roots(left) or _roots(right)) or not (is_certain(expanded(left)) and is_certain(expanded(right))):
@@ -87,6 +90,23 @@ def uncovered(left: Any, right: Any) -> Any:
         for monomial, c in difference(sympy.sympify(left), sympy.sympify(right)).items()
         if c > 0 or not all(is_nonnegative(g) or e % 2 == 0 for g, e in monomial)
     ))  # fmt: skip
+
+
+def quotient_of(one: Any, other: Any) -> Any | None:
+    """one / other where that is a number, None where it is none; the other is not 0.
+
+    >>> a, b = sympy.symbols("a b", nonnegative=True)
+    >>> quotient_of(3 * a * b, 2 * a * b), quotient_of(a, b)
+    (3/2, None)
+    """
+    above, below = expanded(one), expanded(other)
+    generators = {generator for side in (above, below) for monomial in side for generator, _ in monomial}
+    if above and below and all(generator.is_Symbol for generator in generators):
+        # different powers of symbols are independent of each other, so that all coefficients have one quotient
+        quotients = {above[monomial] / c for monomial, c in below.items()} if above.keys() == below.keys() else set()
+        return sympy.Rational(*quotients.pop().as_integer_ratio()) if len(quotients) == 1 else None
+    ratio = sympy.cancel(one / other)
+    return ratio if ratio.is_number else None
 
 
 def _roots(value: Any) -> bool:

@@ -6,17 +6,21 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import flint
 import numpy as np
 import sympy
 
+from verify.arithmetics.balls import precision
 from verify.arithmetics.norms import chain_rule, nodes
 from verify.arithmetics.norms.atoms import GAIN, MEAN_EXPONENTIAL, SHIFT, SMALLEST
 from verify.arithmetics.norms.differentials import depends, differential
+from verify.arithmetics.norms.signs import ball_of, symbols_of
 from verify.arithmetics.norms.world import Index, Node, World, resumed
 from verify.vocabulary.errors import ArithmeticUnsupported
 
+#: Digits of what is evaluated, in bits too; a ball that knows more bits than a float has is as good as a number.
+DIGITS, BITS, ENOUGH = 60, 200, 60
 #: Central differences of order eight: the step, and the weights of its multiples.
-DIGITS = 60
 STEP, WEIGHTS = 2.0**-7, (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 
 
@@ -28,6 +32,7 @@ class Values:
         self._found: dict[Any, np.ndarray] = {}
         self._whole = {symbol: sympy.Integer(v) for symbol, v in self.scalars.items() if symbol.is_integer}
         self._sizes: dict[Any, int] = {}
+        self._numbers: dict[Any, float] = {}
 
     def number(self, value: Any, at: Mapping[Index, int] | None = None) -> float:
         """A scalar with its quantities evaluated."""
@@ -35,11 +40,21 @@ class Values:
         value = sympy.sympify(value)
         if value.is_Symbol:
             return self._symbol(value, at)
-        changes = {symbol: self._symbol(symbol, at) for symbol in value.free_symbols}
+        changes = {symbol: self._symbol(symbol, at) for symbol in symbols_of(value)}
         # many digits: e^x - 1 loses as many as x has zeros behind the point
+        with precision(BITS):
+            ball = ball_of(value, lambda symbol: flint.arb(changes[symbol]))
+            if ball is not None and ball.is_finite() and ball.rel_accuracy_bits() > ENOUGH:
+                return float(ball.mid())
         return float(value.xreplace({symbol: sympy.Float(number, DIGITS) for symbol, number in changes.items()}))
 
     def _symbol(self, symbol: Any, at: Mapping[Index, int]) -> float:
+        key = (symbol, frozenset(at.items()))
+        if key not in self._numbers:
+            self._numbers[key] = self._of_symbol(symbol, at)
+        return self._numbers[key]
+
+    def _of_symbol(self, symbol: Any, at: Mapping[Index, int]) -> float:
         if symbol not in self.known.atoms:
             return float(self.scalars[symbol])
         atom = self.known.atoms[symbol]

@@ -6,6 +6,7 @@ Nothing here guesses: a sign that is not certain at all values of the quantities
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import flint
@@ -15,6 +16,7 @@ from verify.arithmetics.balls import precision
 
 #: Bits at which the sign of a number is asked for, one precision after another; what is still open then is not decided.
 PRECISIONS = (64, 256, 1024)
+EXPONENTIAL = sympy.exp
 
 
 @functools.lru_cache(maxsize=50_000)
@@ -106,7 +108,7 @@ def _sign_of_number(value: Any) -> int | None:
         return 1 if value >= 0 else -1
     for bits in PRECISIONS:
         with precision(bits):
-            ball = _ball(value)
+            ball = ball_of(value)
         if ball is None or not ball.is_finite():
             continue
         if ball > 0 or ball < 0:
@@ -114,17 +116,23 @@ def _sign_of_number(value: Any) -> int | None:
     return None
 
 
-def _ball(value: Any) -> flint.arb | None:
-    """An enclosure of a real number; None of one that is not made of rationals by sums, products, powers and exponentials."""
+def ball_of(value: Any, of_symbol: Callable[[Any], flint.arb | None] = lambda _: None) -> flint.arb | None:
+    """An enclosure of a real number at values of its symbols.
+
+    None of one that is not made of rationals and of symbols with a value by sums, products, powers and exponentials.
+    """
+    if value.is_Symbol:
+        return of_symbol(value)
     if value.is_Rational:
         return flint.arb(flint.fmpq(int(value.p), int(value.q)))
-    if isinstance(value, sympy.exp) or value is sympy.E:
-        return None if (inner := _ball(value.args[0] if value.args else sympy.Integer(1))) is None else inner.exp()
+    if isinstance(value, EXPONENTIAL) or value is sympy.E:
+        inner = ball_of(value.args[0] if value.args else sympy.Integer(1), of_symbol)
+        return None if inner is None else inner.exp()
     if isinstance(value, sympy.Abs):
-        return None if (inner := _ball(value.args[0])) is None else abs(inner)
+        return None if (inner := ball_of(value.args[0], of_symbol)) is None else abs(inner)
     if not (value.is_Add or value.is_Mul or value.is_Pow):
         return None
-    parts = [_ball(part) for part in value.args]
+    parts = [ball_of(part, of_symbol) for part in value.args]
     found = parts[0]
     for part in parts[1:]:
         if found is None or part is None:

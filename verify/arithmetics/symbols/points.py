@@ -78,10 +78,25 @@ class NumericPoint:
         return self._sizes[size]
 
     def _size(self, size: Size) -> int:
+        if (whole := self._whole(sympy.sympify(size))) is not None:
+            return whole
         found = sympy.sympify(size).subs(self.scalars)
         if not found.is_Integer:
             raise InputError("sizes", f"a value for every symbol of {size}", str(self.scalars))
         return int(found)
+
+    def _whole(self, size: Any) -> int | None:
+        """A sum of products of sizes, as most are, in whole numbers; None of anything else, in which sympy substitutes."""
+        if size.is_Integer:
+            return int(size)
+        if size.is_Symbol:
+            value = self.scalars.get(size)
+            return value if isinstance(value, int) else None
+        if not (size.is_Add or size.is_Mul):
+            return None
+        parts = [self._whole(part) for part in size.args]
+        whole = [part for part in parts if part is not None]
+        return None if len(whole) < len(parts) else sum(whole) if size.is_Add else math.prod(whole)
 
     def number(self, expression: Any) -> float:
         """A coefficient as a float."""
