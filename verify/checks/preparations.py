@@ -24,7 +24,7 @@ from verify.checks.record import UNCERTIFIED, UPHELD, Record, blank
 from verify.checks.settings import Settings
 from verify.inputs.generators import applicable_domains, systematic
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.shapes import own_copy, parameter_names
+from verify.vocabulary.shapes import parameter_names
 
 if TYPE_CHECKING:
     import torch
@@ -111,17 +111,9 @@ def _drawn(claim: Claim, settings: Settings) -> list[list[_Drawn]]:
         at_size = []
         for k in range(POINTS):
             raw = {name: value if isinstance(value, int) else value[k] for name, value in batch.items()}
-            at_size.append((raw, {name: value for name, value in _prepared(claim, raw).items() if name in taken}))
+            at_size.append((raw, {name: value for name, value in claim.prepare(raw).items() if name in taken}))
         found.append(at_size)
     return found
-
-
-def _prepared(claim: Claim, raw: dict[str, Any]) -> dict[str, Any]:
-    """The inputs, among them the drawn tensors themselves where they are handed on as they are."""
-    own = own_copy(raw)
-    inputs = claim.prepare(own, copied=False)
-    kept = [name for name, value in own.items() if is_real(value) and value.equal(raw[name])]
-    return {name: next((raw[each] for each in kept if own[each] is value), value) for name, value in inputs.items()}
 
 
 def _taken(claim: Claim) -> set[str]:

@@ -481,10 +481,10 @@ class Claim:
                 f"{self.id}: the oracle takes {', '.join(unknown)}; the inputs of the formula are {', '.join(specs)}"
             )
 
-    def prepare(self, raw: Mapping[str, Any], copied: bool = True) -> dict[str, Any]:
-        """Drawn parameters turned into inputs of the formula: copies of them, or they themselves, which tells what is handed on."""
+    def prepare(self, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """Drawn parameters turned into inputs of the formula."""
         with trusted_arguments():
-            return dict(raw) if self._inputs is None else dict(self._inputs(**(own_copy(dict(raw)) if copied else raw)))
+            return dict(raw) if self._inputs is None else dict(self._inputs(**own_copy(dict(raw))))
 
     def evaluate(self, function: Callable[..., Any], inputs: Mapping[str, Any]) -> Any:
         """Call one of the claim's functions with copies of the inputs that it takes: it may work in place."""
