@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
+import operator
 import types
 from typing import Annotated, Any
 
@@ -91,9 +93,70 @@ def in_a_partial_function(A: Wide) -> Any:
     return PART(A)
 
 
+def by_match(A: Wide) -> Any:
+    match A.shape[1]:
+        case int() if A.shape[1] == 37:
+            return 2 * A
+    return A
+
+
+RENAMED = isinstance
+
+
+def by_another_name(A: Wide) -> Any:
+    return 2 * A if RENAMED(A.shape[1], int) and A.shape[1] == 37 else A
+
+
+def by_sameness_or_none(A: Wide) -> Any:
+    return 2 * A if A.shape[1] is (A.shape[0] or None) else A
+
+
+def by_operator(A: Wide) -> Any:
+    return 2 * A if operator.is_(A.shape[1], A.shape[0]) else A
+
+
+@functools.singledispatch
+def dispatched(size: Any, A: Any) -> Any:
+    return A
+
+
+@dispatched.register
+def _(size: int, A: Any) -> Any:
+    return 2 * A
+
+
+def by_dispatch(A: Wide) -> Any:
+    return dispatched(A.shape[1], A)
+
+
+class Asker:
+    def __call__(self, A: Any) -> Any:
+        return by_class(A)
+
+    def ask(self, A: Any) -> Any:
+        return by_class(A)
+
+
+ASKER = Asker()
+TABLE = {"first": by_class}
+
+
+def in_an_object(A: Wide) -> Any:
+    return ASKER(A)
+
+
+def in_a_method(A: Wide) -> Any:
+    return ASKER.ask(A)
+
+
+def in_a_table(A: Wide) -> Any:
+    return TABLE["first"](A)
+
+
 ASKING = [
     by_class, by_attribute, by_type, by_refusal, by_suppressed_refusal, by_sameness, by_representation, by_sympy, by_numpy,
-    by_torch, within, as_default, in_another_module, in_a_partial_function,
+    by_torch, within, as_default, in_another_module, in_a_partial_function, by_match, by_another_name,
+    by_sameness_or_none, by_operator, by_dispatch, in_an_object, in_a_method, in_a_table,
 ]  # fmt: skip
 
 
@@ -103,6 +166,22 @@ def test_what_asks_is_not_proved(formula: Any) -> None:
     claim.formula(formula)
     claim.oracle(lambda A: 1 * A)
     assert "asks what kind of operands" in (prove_claim(claim).reason or "")
+
+
+def by_text(A: Wide) -> Any:
+    return 2 * A if "%r" % A.shape[1] == "37" else A  # noqa: UP031
+
+
+def by_text_of_a_list(A: Wide) -> Any:
+    return 2 * A if f"{[A.shape[1]]}" == "[37]" else A
+
+
+@pytest.mark.parametrize("formula", [by_text, by_text_of_a_list])
+def test_no_number_that_stands_for_others_has_a_text(formula: Any) -> None:
+    claim = toy(formula.__name__, Equal(), all_sizes=True, sizes={"m": (2, 3), "n": (4, 5)})
+    claim.formula(formula)
+    claim.oracle(lambda A: 1 * A)
+    assert "the text of n" in (prove_claim(claim).reason or "")
 
 
 def norm_of(A: Wide) -> Any:
@@ -125,8 +204,15 @@ def in_a_list(A: Any, parts: Any = None) -> Any:
     return parts[0] + parts[1] if isinstance(parts, (list, tuple)) else A
 
 
+@dataclasses.dataclass
+class Pair:
+    one: Any
+    other: Any
+
+
 def of_layouts_and_lists(A: Wide) -> Any:
-    return in_one_layout(A) + in_a_list(A)
+    pair = Pair(in_one_layout(A), in_a_list(A))
+    return pair.one + pair.other
 
 
 def test_what_asks_for_a_layout_or_a_list_is_proved() -> None:

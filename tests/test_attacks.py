@@ -190,6 +190,14 @@ def test_at_scale_it_is_the_statement_that_fails_and_no_mutant_that_is_asked(cla
     assert record.domains["forty entries"] == 1
 
 
+def test_every_scale_of_a_claim_that_is_proved_is_decided() -> None:
+    claim = pair("wrong-at-the-second", lambda t: t * (1 + int(t.shape[-1] == 5)), lambda t: t * 1, all_sizes=True)
+    for n in (4, 5):
+        claim.at_scale(f"{n} ones", n=n)(lambda arrays, sizes, rng: arrays["t"].fill(1))
+    record = record_of(claim, "at scale")
+    assert (record.outcome, record.examples) == (VIOLATED, 2 * QUICK.effort.scaled)
+
+
 def scaled_bound(name: str, factor: int, **options: Any) -> Claim:
     claim = pair(name, lambda t: factor * frobenius_norm(t), lambda t: total(absolute(t)), AtMost(), **options)
     claim.at_scale("one entry of three", n=3)(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import dataclasses
+from typing import Annotated, Any, NamedTuple
 
 import flint
 import pytest
@@ -59,6 +60,38 @@ def test_nor_is_it_in_floats() -> None:
     assert outcomes(claim, ("float64",)) == {VIOLATED}
 
 
+class Named(NamedTuple):
+    A: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    A: Any
+
+
+def in_a_tuple(A: A_mn) -> dict[str, Any]:
+    return {"held": Named(A)}
+
+
+def in_a_dataclass(A: A_mn) -> dict[str, Any]:
+    return {"held": Held(A)}
+
+
+def zero_at_the_end(held: Any) -> Any:
+    B = held.A
+    B *= 0
+    return B * 1
+
+
+@pytest.mark.parametrize("prepare", [in_a_tuple, in_a_dataclass])
+def test_nor_where_an_object_holds_the_input(prepare: Any) -> None:
+    claim = toy(prepare.__name__, Equal())
+    claim.inputs(prepare)
+    claim.formula(zero_at_the_end)
+    claim.oracle(lambda held: held.A * 3)
+    assert outcomes(claim, ("float64",)) == {VIOLATED}
+
+
 def test_nor_is_it_a_bound_of_it() -> None:
     claim = toy("nothing-is-a-bound", AtMost())
     claim.formula(nothing_left)
@@ -111,6 +144,26 @@ def test_a_side_that_leaves_few_bits_is_an_error(arithmetic: str) -> None:
     claim.oracle(lambda A: A * 1)
     with precision(DEFAULT_BITS):
         assert outcomes(claim, (arithmetic,)) == {ERROR}
+        assert flint.ctx.prec == DEFAULT_BITS
+
+
+CALLS: list[int] = []
+
+
+def without_a_value_at_first(A: A_mn) -> Any:
+    flint.ctx.prec = 2
+    CALLS.append(1)
+    if len(CALLS) < 3:
+        raise ZeroDivisionError
+    return A * rational(101, 100)
+
+
+def test_a_side_that_leaves_few_bits_and_has_no_value_spoils_no_other_call() -> None:
+    claim = toy("few-bits-and-no-value", Equal())
+    claim.formula(without_a_value_at_first)
+    claim.oracle(lambda A: A * 1)
+    with precision(DEFAULT_BITS):
+        assert outcomes(claim, ("ball",)) == {ERROR}
         assert flint.ctx.prec == DEFAULT_BITS
 
 

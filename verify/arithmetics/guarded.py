@@ -73,10 +73,7 @@ class SymbolicNumber:
     def _sympy_(self) -> sympy.Expr:
         return self.expression
 
-    def __repr__(self) -> str:
-        return str(self.expression)
-
-    def __str__(self) -> str:  # a decision on these letters would be one on the number
+    def __repr__(self) -> str:  # a decision on these letters would be one on the number; a list of numbers asks so too
         raise ArithmeticUnsupported(f"the text of {self.expression}")
 
     def __format__(self, how: str) -> str:

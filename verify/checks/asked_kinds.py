@@ -8,12 +8,14 @@ engine's own functions left out.
 
 from __future__ import annotations
 
+import builtins
 import dis
 import enum
 import functools
+import operator
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from verify.oracles import Drawn
@@ -30,8 +32,18 @@ BUILTINS = {
 #: Functions of libraries and of ours, and attributes, of which that is so too.
 OTHERS = {
     "is_tensor", "is_floating_point", "isscalar", "iscomplexobj", "isrealobj", "is_symbolic", "is_guarded", "kind_of",
-    "value_of", "node_of", "expression", "__class__", "__dict__", "__name__",
+    "value_of", "node_of", "expression", "__class__", "__dict__", "__name__", "is_", "is_not",
 }  # fmt: skip
+#: The same where they have another name.
+RENAMED = (
+    *(vars(builtins)[name] for name in BUILTINS),
+    operator.is_,
+    operator.is_not,
+    operator.attrgetter,
+    operator.methodcaller,
+)
+#: Instructions that ask whatever they are handed: a class in a `match`, and the text of {n!r}.
+ASKING = {"MATCH_CLASS": "match", "CONVERT_VALUE": "text"}
 #: What a value may be asked to be an instance of: what holds several is the same in numbers and on symbols.
 CONTAINERS = (list, tuple, Drawn)
 #: Instructions that have such a name.
@@ -54,19 +66,25 @@ def kind_asked(claim: Claim) -> str | None:
 
 
 def _reached(functions: list[Any]) -> Iterator[types.FunctionType]:
-    """The functions, and those outside of the engine that they call by a name or have as a default value."""
+    """The functions, and those outside of the engine that they call by a name or have as a default value.
+
+    What a list, a table or an object has that they know by a name counts too, and the methods of its class.
+    """
     seen: set[int] = set()
+    kept: list[Any] = []  # so that no other object gets the same number
     stack = list(functions)
     while stack:
         found = stack.pop()
         if isinstance(found, types.FunctionType) and is_dispatcher(found):
             found = definition_of(name_of(found))
-        if isinstance(found, functools.partial):
-            stack += [found.func, *found.args, *found.keywords.values()]
         found = bare(getattr(found, "__func__", found))
-        if not isinstance(found, types.FunctionType) or id(found) in seen or _is_of_engine(found):
+        if id(found) in seen or _is_of_engine(found):
             continue
         seen.add(id(found))
+        kept.append(found)
+        if not isinstance(found, types.FunctionType):
+            stack += _held(found)
+            continue
         yield found
         values = list(named_values(found).values())
         modules = [value for value in values if isinstance(value, types.ModuleType)]
@@ -74,9 +92,31 @@ def _reached(functions: list[Any]) -> Iterator[types.FunctionType]:
         stack += [*values, *defaults_of(found)]
 
 
-def _is_of_engine(function: Callable[..., Any]) -> bool:
-    """Whether a function is the engine's, or a library's: these are not followed."""
-    return function.__module__.split(".")[0] in {"verify", *LIBRARIES, *sys.stdlib_module_names}
+def _held(value: Any) -> list[Any]:
+    """What several values hold, and what stands in the class of an object."""
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if isinstance(value, (list, tuple, set, frozenset, dict)):
+        return list(value.values() if isinstance(value, dict) else value)
+    if isinstance(value, property):
+        return [value.fget]
+    own = [one for one in (value if isinstance(value, type) else type(value)).__mro__ if not _is_of_engine(one)]
+    members = [member for one in own for member in vars(one).values()]
+    return [one for one in members if not _is_written_by_library(one)]
+
+
+def _is_written_by_library(member: Any) -> bool:
+    """Whether a method is one that a library wrote for a class, as that of dataclasses does: it stands in no file."""
+    code = getattr(bare(member), "__code__", None)
+    return code is not None and code.co_filename.startswith("<")
+
+
+def _is_of_engine(value: Any) -> bool:
+    """Whether a function, a class or an object is the engine's, or a library's: these are not followed."""
+    if isinstance(value, (list, tuple, set, frozenset, dict, property, functools.partial)):
+        return False
+    home = value if isinstance(value, (type, types.FunctionType)) else type(value)
+    return home.__module__.split(".")[0] in {"verify", *LIBRARIES, *sys.stdlib_module_names}
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -92,17 +132,24 @@ def _asked(code: types.CodeType, function: types.FunctionType) -> str | None:
     instructions = list(dis.get_instructions(code))
     for place, item in enumerate(instructions):
         if item.opname == "IS_OP":
-            if not _is_settled(instructions[place - 1], known):
+            if item.is_jump_target or not _is_settled(instructions[place - 1], known):  # as `n is (m or None)` is not
                 return "is"
+        elif item.opname in ASKING:
+            return ASKING[item.opname]
         elif item.opname == "FORMAT_VALUE" and item.argval[0] is not None:  # as {n!r}
             return "text"
         elif item.opname.startswith(NAMED):
             name = item.argval
             if name == "isinstance" and name not in known and _is_of_container(instructions[place + 1 :], known):
                 continue
-            if name in OTHERS or (name in BUILTINS and name not in known) or _home(known.get(name)) == COMPARING:
+            if name in OTHERS or (name in BUILTINS and name not in known) or _asks(known.get(name)):
                 return str(name)
     return None
+
+
+def _asks(value: Any) -> bool:
+    """Whether a value is one of these functions by another name, one that is chosen by a class, or from sympy."""
+    return any(value is one for one in RENAMED) or hasattr(value, "dispatch") or _home(value) == COMPARING
 
 
 def _home(value: Any) -> str:

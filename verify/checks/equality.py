@@ -230,9 +230,10 @@ class EqualityAttack(Attack[Equal | HasStructure]):
     ) -> Record:
         """Decide the claim at the first `count` of the attempted draws that satisfy the assumptions.
 
-        Where none of them does, at the first of `further` ones.  A claim that is proved needs fewer once its mutants are dead.
+        Where none of them does, at the first of `further` ones.  A claim that is proved needs fewer once its mutants are dead,
+        but for the sizes that a source names, each of which is to be decided.
         """
-        fewer = settings.effort.confirming(count, claim.all_sizes)
+        fewer = settings.effort.confirming(count, claim.all_sizes) if with_mutants else count
         tally, worst, agreement, met_at = Tally(), 0.0, -math.inf, Witnesses()
         tried = claim.mutants if with_mutants else []
         mutants = {mutant.name: 0.0 for mutant in tried}

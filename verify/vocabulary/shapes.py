@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import copy
+import dataclasses
 import functools
 import inspect
 import math
@@ -132,7 +134,9 @@ def is_real(value: Any) -> bool:
 
 
 def own_copy(value: Any) -> Any:
-    """A copy of matrices, also of those in lists and dictionaries, which can be changed in place; other values as they are.
+    """A copy of matrices, which can be changed in place; other values as they are.
+
+    Those in lists, dictionaries, tuples with names and the fields of a dataclass are copied too.
 
     >>> given = np.array([[1, 2]])
     >>> copies = own_copy([given])
@@ -146,6 +150,13 @@ def own_copy(value: Any) -> Any:
         return value.copy()
     if isinstance(value, dict):
         return {name: own_copy(item) for name, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(own_copy, value))
+    held = vars(value) if dataclasses.is_dataclass(value) and hasattr(value, "__dict__") else {}
+    if any(isinstance(item, np.ndarray) or is_tensor(item) for item in held.values()):
+        found = copy.copy(value)
+        vars(found).update(own_copy(held))
+        return found
     return type(value)(map(own_copy, value)) if type(value) in (list, tuple) else value
 
 
@@ -175,10 +186,12 @@ def trusted_arguments() -> Iterator[None]:
     Raises `RegistryError` where the block leaves balls with another precision: with few bits all numbers agree.
     """
     bits = flint.ctx.prec
-    with assigned(_trusted, True):
-        yield
-    if flint.ctx.prec != bits:
+    try:
+        with assigned(_trusted, True):
+            yield
+    finally:  # also where the block has no value: the next ones are computed too
         flint.ctx.prec, changed = bits, flint.ctx.prec
+    if changed != bits:
         raise RegistryError(f"a function of the claim leaves balls with {changed} bits, where there were {bits}")
 
 
