@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from verify.kernel.refusal import Refused
-from verify.kernel.scalars import (
+from verify.kernel.scalar_forms import (
     Expression,
     Index,
     Monomial,
