@@ -108,13 +108,13 @@ def _reached(module: str, name: str) -> tuple[list[tuple[str, Statement]], list[
         return [], []
     if name in source.about:
         statements = source.about[name]
-        following = {(module, other) for statement in statements for other in statement.mentions}
-        return [(module, statement) for statement in statements], sorted(following)
+        mentioned = {(module, other) for statement in statements for other in statement.mentions}
+        return [(module, statement) for statement in statements], sorted(mentioned)
     found: list[tuple[str, Statement]] = []
     following: set[tuple[str, str]] = set()
     for origin, original in source.imports.get(name) or _from_all(source, name, {module}):
-        statements, more = _imported(module, origin, original)
-        found.extend(statements)
+        of_import, more = _imported(module, origin, original)
+        found.extend(of_import)
         following.update(more)
     return found, sorted(following)  # nothing of a builtin, or of a name local to a function
 
