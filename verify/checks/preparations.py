@@ -125,14 +125,18 @@ def _taken(claim: Claim) -> set[str]:
 
 def _changed(drawn: Sequence[Sequence[_Drawn]]) -> set[str]:
     """Inputs of real entries that are not handed on as they were drawn, once each."""
+    import torch
+
     found: set[str] = set()
     for raw, inputs in itertools.chain.from_iterable(drawn):
-        seen: set[int] = set()
+        left = [value for value in raw.values() if is_real(value)]
         for name, value in inputs.items():
             if is_real(value):
-                if id(value) in seen or not any(value is each for each in raw.values()):
+                place = next((k for k, each in enumerate(left) if torch.equal(value, each)), None)
+                if place is None:
                     found.add(name)
-                seen.add(id(value))
+                else:
+                    del left[place]
     return found
 
 
