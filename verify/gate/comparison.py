@@ -186,15 +186,12 @@ class Comparison:
     def _refused_there_alone(self, walk: Walk) -> Iterator[str]:
         """What is said of second and forward derivatives that large points refuse, and small ones, which say so, do not."""
         for point, problem in walk.elsewhere:
-            small = next(self.points.prepared(FORWARD if point.forward else SECOND), None)
-            with contextlib.suppress(NotDifferentiable, Raised, WrongResult):
-                if small is not None:
-                    self._gap(small.point, small.truth, walk.finding.dtype)
-                    where = ", ".join(f"{name} = {n}" for name, n in point.sizes.items())
-                    if point.forward:
-                        yield f"it has no forward mode where {where} ({problem})"
-                    else:
-                        yield f"no second derivatives where {where}, {NOT_DIFFERENTIABLE}: {problem}"
+            small = self.run(FORWARD if point.forward else SECOND, walk.finding.dtype, shrinking=False)
+            where = ", ".join(f"{name} = {n}" for name, n in point.sizes.items())
+            if small.status == SATISFIED and point.forward:
+                yield f"it has no forward mode where {where} ({problem})"
+            elif small.status == SATISFIED:
+                yield f"no second derivatives where {where}, {NOT_DIFFERENTIABLE}: {problem}"
 
     def _is_broken_at(self, prepared: Prepared, walk: Walk, shrinking: bool) -> bool:
         """Compare at one point and note what it shows: whether the implementation is wrong there, so that the walk ends."""
