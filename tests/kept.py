@@ -69,9 +69,8 @@ def _module_file(root: Path, name: str) -> Path | None:
 def _mentioned_by(root: Path, file: Path) -> frozenset[str]:
     """Names of modules of the project that a file imports; for one of the tests also those that its text has."""
     package = ".".join(file.parent.relative_to(root).parts)
-    found = {
-        origin if name is None else f"{origin}.{name}" for origin, name in source_of(file, package).imports.values()
-    }
+    imports = (item for several in source_of(file, package).imports.values() for item in several)
+    found = {origin if name is None else f"{origin}.{name}" for origin, name in imports}
     return frozenset(
         found | set(_NAMED.findall(file.read_text(encoding="utf-8"))) if _is_of_tests(root, file) else found
     )

@@ -23,8 +23,8 @@ def _see(event: str, arguments: tuple[Any, ...]) -> None:
         program = os.fsdecode(arguments[0])
         if os.path.basename(program) != "uname":  # by which `platform` asks for the processor, an input of every test
             add_opened([f"{STARTED}{shutil.which(program) or program}"])
-    elif event == "open" and isinstance(arguments[0], str):
-        path = os.path.abspath(arguments[0])
+    elif event == "open" and isinstance(arguments[0], (str, bytes)):
+        path = os.path.abspath(os.fsdecode(arguments[0]))
         for opened in _WATCHES:
             opened.add(path)
         frame = inspect.currentframe()

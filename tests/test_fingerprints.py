@@ -275,6 +275,64 @@ def test_what_claims_are_about_counts_though_it_knows_nothing_of_the_engine(
         fingerprints.forget()
 
 
+PASSED_ON = {
+    "passing/__init__.py": "from passing.named import first\nfrom .everything import *\n\n\ndef own(x):\n    return 5 * x\n",
+    "passing/named.py": "def first(x):\n    return x\n",
+    "passing/everything.py": "from passing.inner import *\n",
+    "passing/inner.py": "from passing.everything import *\n\n\ndef second(x):\n    return 2 * x\n",
+    "spaced/third.py": "def third(x):\n    return 3 * x\n",
+    "passing/other.py": "def first(x):\n    return 7 * x\n",
+}
+PASSING = """
+from typing import Annotated, Any
+from verify.vocabulary import Claim, Equal, Paper, Real
+
+PAPER = Paper("passing_claims", "A paper", "nobody", "row-major")
+ONE = Claim(PAPER, "passing_claims.one", label="a", name="one", statement="x", relation=Equal())
+
+
+@ONE.formula
+def one(x: Annotated[Any, Real()]):
+    LINES
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "file"),
+    [
+        ("import passing; return passing.first(x)", "passing/named.py"),
+        ("import passing; return passing.second(x)", "passing/inner.py"),
+        ("from passing import second; return second(x)", "passing/inner.py"),
+        ("from passing import first; return first(x)", "passing/named.py"),
+        ("import passing.named, passing.other; return passing.named.first(x)", "passing/named.py"),
+        ("import passing.named; return passing.own(x)", "passing/__init__.py"),
+        (
+            "from passing.named import first\n    from passing.other import first\n    return first(x)",
+            "passing/named.py",
+        ),
+        ("from spaced import third; return third.third(x)", "spaced/third.py"),
+    ],
+)
+def test_what_a_package_passes_on_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, file: str
+) -> None:
+    """A name may come through several modules, by stars that go round, from several places, and from a bare folder."""
+    for name, text in {**PASSED_ON, "passing_claims.py": PASSING.replace("LINES", lines)}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        (claim,) = load("passing_claims").values()
+        before = fingerprint(claim)
+        (tmp_path / file).write_text((tmp_path / file).read_text().replace("return ", "return 1 + "))
+        fingerprints.forget()
+        assert fingerprint(claim) != before
+    finally:
+        for name in [name for name in sys.modules if name.startswith(("passing", "spaced"))]:
+            del sys.modules[name]
+        fingerprints.forget()
+
+
 def test_a_change_is_seen_across_papers() -> None:
     """Every module of the collection that a claim imports from belongs to it: here a definition of another package."""
     claims = load("theorems")

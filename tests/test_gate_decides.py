@@ -146,28 +146,58 @@ def test_an_error_planted_at_any_kind_of_large_point_is_seen(subject: str) -> No
     assert {"second derivatives", "forward derivatives"} <= kinds
 
 
-def test_what_refuses_second_derivatives_or_a_second_backward_pass_is_not_blamed_for_it() -> None:
-    """Neither at large sizes, where first derivatives are right, nor where tensors are gone after the first pass."""
+def softmax_of_one_pass(factors: tuple[float, ...] = (1.0,)) -> Callable[[Any], Any]:
+    """A softmax, differentiable once, that goes through its graph so often, its derivative times a factor in each pass."""
 
     class Softmax(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, T: Any) -> Any:
-            ctx.weights = torch.softmax(T, -1)
+            ctx.weights, ctx.left = torch.softmax(T, -1), list(factors)
             return ctx.weights.clone()
 
         @staticmethod
         @torch.autograd.function.once_differentiable
         def backward(ctx: Any, g: Any) -> Any:
-            P = ctx.weights
-            del ctx.weights
-            return P * (g - (g * P).sum(-1, keepdim=True))
+            P, factor = ctx.weights, ctx.left.pop(0)
+            return P * (g - (g * P).sum(-1, keepdim=True)) * factor
 
-    made = gate("hessian.softmax", Softmax.apply, dtypes=["float64"])
+    return Softmax.apply  # type: ignore[no-any-return]
+
+
+def test_what_refuses_second_derivatives_or_a_second_backward_pass_is_not_blamed_for_it() -> None:
+    """Neither at large sizes, where first derivatives are right, nor where tensors are gone after the first pass."""
+    made = gate("hessian.softmax", softmax_of_one_pass(), dtypes=["float64"])
     first, sizes = (made.run(check, "float64") for check in ("first-derivatives", "sizes"))
     assert first.status == sizes.status == SATISFIED and first.why == sizes.why == ""
-    of_numpy = gate("hessian.softmax", lambda T: torch.as_tensor(Softmax.apply(T).detach().numpy()), dtypes=["float64"])
+    of_numpy = gate(
+        "hessian.softmax", lambda T: torch.as_tensor(softmax_of_one_pass()(T).detach().numpy()), dtypes=["float64"]
+    )
     found = of_numpy.run("sizes", "float64")
     assert found.status == SATISFIED and found.why.startswith("values alone")
+
+
+def test_second_and_forward_derivatives_that_long_rows_alone_refuse_are_said_not_to_be_there() -> None:
+    kernel = softmax_of_one_pass()
+    found = gate("hessian.softmax", lambda T: kernel(T) if T.shape[1] > 16 else torch.softmax(T, -1)).run(
+        "sizes", "float64"
+    )
+    assert found.status == SATISFIED and found.is_undecided
+    assert (
+        found.why.startswith("no second derivatives where m = ") and "; it has no forward mode where m = " in found.why
+    )
+
+
+@pytest.mark.parametrize(
+    ("factors", "wrong", "again"), [((1.0, 1.0), False, False), ((2.0, 1.0), True, False), ((1.0, 2.0), True, True)]
+)
+def test_the_first_and_the_second_backward_pass_are_both_compared(
+    factors: tuple[float, ...], wrong: bool, again: bool
+) -> None:
+    made = gate("hessian.softmax", softmax_of_one_pass(factors), dtypes=["float64"]).comparison
+    assert made is not None
+    prepared = next(each for each in made.points.prepared("first-derivatives") if each.point.twice)
+    gap = made._gap(prepared.point, prepared.truth, "float64")
+    assert gap is not None and (not gap.agrees, gap.again) == (wrong, again)
 
 
 @pytest.mark.parametrize("check", ["first-derivatives", "second-derivatives", "forward-derivatives"])

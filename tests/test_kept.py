@@ -289,16 +289,23 @@ def test_an_error_after_the_test_is_no_pass(tree: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "where"), [("test_layers.py", "    "), ("test_layers.py", ""), ("layers.py", ""), ("below.py", "")]
+    ("name", "where", "b"),
+    [
+        ("test_layers.py", "    ", ""),
+        ("test_layers.py", "    ", "b"),
+        ("test_layers.py", "", ""),
+        ("layers.py", "", ""),
+        ("below.py", "", ""),
+    ],
 )
 def test_nothing_is_kept_of_a_test_that_opens_what_its_marker_does_not_name(
-    tree: pytest.Pytester, name: str, where: str
+    tree: pytest.Pytester, name: str, where: str, b: str
 ) -> None:
-    """Whether the test opens it, its module does, or a module that others have imported before."""
+    """Whether the test opens it, by text or bytes, its module does, or a module that others have imported before."""
     tree.makepyfile(below="", test_above="import below\n")
     (tree.path / "layers.py").write_text("import below\nVALUE = True\n")
     module = tree.path / name
-    module.write_text(f"{module.read_text()}\n{where}open('notes/other.md').close()\n")
+    module.write_text(f"{module.read_text()}\n{where}open({b}'notes/other.md').close()\n")
     result = tree.runpytest_inprocess("-p", "tests.kept", "test_above.py", "test_layers.py")
     result.stdout.fnmatch_lines(["NOT KEPT  test_layers.py::test_layer: *reads notes/other.md, which its marker*"])
     assert times(tree) == 2

@@ -108,27 +108,50 @@ def _reached(module: str, name: str) -> tuple[list[tuple[str, Statement]], list[
         return [], []
     if name in source.about:
         statements = source.about[name]
-        following = {(module, other) for statement in statements for other in statement.mentions}
-        return [(module, statement) for statement in statements], sorted(following)
-    origin, original = source.imports.get(name) or _from_all(source, name)
-    if not origin:
-        return [], []  # a builtin, or a name local to a function
+        mentioned = {(module, other) for statement in statements for other in statement.mentions}
+        return [(module, statement) for statement in statements], sorted(mentioned)
+    found: list[tuple[str, Statement]] = []
+    following: set[tuple[str, str]] = set()
+    for origin, original in source.imports.get(name) or _from_all(source, name, {module}):
+        of_import, more = _imported(module, origin, original)
+        found.extend(of_import)
+        following.update(more)
+    return found, sorted(following)  # nothing of a builtin, or of a name local to a function
+
+
+def _imported(
+    module: str, origin: str, original: str | None
+) -> tuple[list[tuple[str, Statement]], list[tuple[str, str]]]:
+    """What an import in `module` stands for: of the module `origin` the name `original`, or all of it."""
+    if original is not None and _source(origin) is None and _source(f"{origin}.{original}") is not None:
+        origin, original = f"{origin}.{original}", None  # a module of a package without a file of its own
     if not _followed(module, origin):
         return _installed(origin), []
-    if original is not None and (inner := _source(origin)) and (original in inner.about or original in inner.imports):
+    inner = _source(origin)
+    if original is not None and inner and (_has(inner, original) or _from_all(inner, original, {module, origin})):
         return [], [(origin, original)]
     whole = origin if original is None else f"{origin}.{original}"
     if (inner := _source(whole)) is None:
         whole, inner = origin, _source(origin)  # a name that the module makes when it is asked for
-    return [], [(whole, other) for other in inner.about] if inner else []
+    return [], [
+        (whole, other) for other in (*inner.about, *inner.imports)
+    ] if inner else []  # it may pass on what it imports
 
 
-def _from_all(source: Source, name: str) -> tuple[str, str | None]:
-    """Where a name comes from that a module has by `from origin import *`; no origin if it has it by none."""
-    for origin, original in source.imports.values():
-        if original == ALL and (inner := _source(origin)) and (name in inner.about or name in inner.imports):
-            return origin, name
-    return "", None
+def _has(source: Source, name: str) -> bool:
+    return name in source.about or name in source.imports
+
+
+def _from_all(source: Source, name: str, seen: set[str]) -> list[tuple[str, str | None]]:
+    """Where a name may come from that a module has by `from origin import *`, but for modules among those `seen`."""
+    found: list[tuple[str, str | None]] = []
+    for origin in [origin for several in source.imports.values() for origin, original in several if original == ALL]:
+        if origin in seen:  # modules may import from one another, and what was found there is followed already
+            continue
+        seen.add(origin)
+        if (inner := _source(origin)) and (_has(inner, name) or _from_all(inner, name, seen)):
+            found.append((origin, name))
+    return found
 
 
 def _installed(origin: str) -> list[tuple[str, Statement]]:
@@ -201,7 +224,7 @@ def _is_of_engine(attack: type) -> bool:
 
 def _imported_attacks(path: str, attacks: set[str]) -> set[str]:
     """An attack's module and those of other attacks that it imports."""
-    found = {_path_of(origin) for origin, _ in _of_engine(path).imports.values()}
+    found = {_path_of(origin) for several in _of_engine(path).imports.values() for origin, _ in several}
     return {path}.union(*(_imported_attacks(other, attacks) for other in found & attacks if other != path))
 
 

@@ -49,7 +49,7 @@ class Source:
 
     digest: str  #: of all of it, without prose
     about: dict[str, list[Statement]]  #: what binds a name or does something with it
-    imports: dict[str, tuple[str, str | None]]  #: module, and the name in it
+    imports: dict[str, list[tuple[str, str | None]]]  #: modules, and the names in them: a name may be imported twice
     uses_engine: bool
 
 
@@ -100,7 +100,9 @@ def _source(found: dict[str, Any]) -> Source:
         statement = Statement(digest, frozenset(mentions))
         for name in names:
             about.setdefault(name, []).append(statement)
-    imports = {alias: (origin, original) for alias, origin, original in found["imports"]}
+    imports: dict[str, list[tuple[str, str | None]]] = {}
+    for alias, origin, original in found["imports"]:
+        imports.setdefault(alias, []).append((origin, original))
     return Source(found["digest"], about, imports, found["uses engine"])
 
 
@@ -134,7 +136,10 @@ def _imported(node: ast.AST, package: str) -> Iterator[tuple[str, str, str | Non
     """Name here, module, and name there; None for a module itself."""
     if isinstance(node, ast.Import):
         for item in node.names:
-            yield (item.asname, item.name, None) if item.asname else (item.name.split(".")[0], item.name, None)
+            first = item.name.split(".")[0]
+            yield item.asname or first, item.name, None
+            if not item.asname and first != item.name:  # `import a.b` binds a, which has names of its own
+                yield first, first, None
     elif isinstance(node, ast.ImportFrom):
         above = package.split(".")[: len(package.split(".")) - (node.level - 1)] if node.level else []
         origin = ".".join([*above, *([node.module] if node.module else [])])

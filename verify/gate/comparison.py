@@ -15,7 +15,7 @@ import torch
 from verify.checks.evaluation import one_of
 from verify.checks.settings import HALVES, Settings, torch_dtype
 from verify.evidence.runner import warnings_only_warn
-from verify.gate.autograd import Gap, Point, gap_at, taken_for_constants
+from verify.gate.autograd import AGAIN, Gap, Point, gap_at, taken_for_constants
 from verify.gate.batch_places import place
 from verify.gate.bias import biases, relative_errors
 from verify.gate.findings import (
@@ -51,8 +51,6 @@ from verify.vocabulary.shapes import Real
 PATIENCE = 3
 #: Where values are compared once more, where no gradient is asked for: with this title, for which fast paths are the same.
 LARGE, ORDINARY = (SIZES, LONG), "ordinary"
-#: What is said of derivatives that are wrong only where the graph has been gone through before.
-AGAIN = " in a second backward pass through the same graph"
 #: Evaluations that the search for a small example may cost.
 SHRINKING = 40
 #: How often it is called at the same arguments at effort deep: a failure of one call in 300 is missed once in 700 times.
@@ -66,6 +64,9 @@ class Walk:
     finding: Finding
     refused: str = ""  #: why a derivative was refused, the last time
     refusals: int = 0
+    elsewhere: list[tuple[Point, str]] = dataclasses.field(
+        default_factory=list
+    )  #: large points, and what was refused there
     compared: int = 0  #: at how many points; where a kink leaves nothing to compare, the point does not count
     agreeing: list[tuple[Gap, str]] = dataclasses.field(default_factory=list)  #: with the points, by their titles
     #: Choices of arguments of which derivatives were taken by themselves.
@@ -177,20 +178,32 @@ class Comparison:
                     return walk.finding
             if check in SMALL and walk.is_given_up:
                 break
-        return walk.concluded()
+        finding = walk.concluded()
+        if finding.status == SATISFIED:
+            finding.why = "; ".join(filter(None, [finding.why, *self._refused_there_alone(walk)]))
+        return finding
+
+    def _refused_there_alone(self, walk: Walk) -> Iterator[str]:
+        """What is said of second and forward derivatives that large points refuse, and small ones, which say so, do not."""
+        for point, problem in walk.elsewhere:
+            small = self.run(FORWARD if point.forward else SECOND, walk.finding.dtype, shrinking=False)
+            where = ", ".join(f"{name} = {n}" for name, n in point.sizes.items())
+            if small.status == SATISFIED and point.forward:
+                yield f"it has no forward mode where {where} ({problem})"
+            elif small.status == SATISFIED:
+                yield f"no second derivatives where {where}, {NOT_DIFFERENTIABLE}: {problem}"
 
     def _is_broken_at(self, prepared: Prepared, walk: Walk, shrinking: bool) -> bool:
         """Compare at one point and note what it shows: whether the implementation is wrong there, so that the walk ends."""
         finding, point = walk.finding, prepared.point
-        others = (
-            finding.check in LARGE and point.is_beyond_first
-        )  # what refuses these is said where small ones are compared
+        others = finding.check in LARGE and point.is_beyond_first
         if others and walk.is_given_up:
             return False
         try:
             gap = self._gap(point, prepared.truth, finding.dtype, values=walk.is_given_up)
         except NotDifferentiable as problem:
             if others:
+                walk.elsewhere.append((point, str(problem)))
                 return False
             walk.refused, walk.refusals = f"{NOT_DIFFERENTIABLE}: {problem}", walk.refusals + 1
             if finding.check in SMALL:
@@ -211,11 +224,7 @@ class Comparison:
         else:
             walk.measured(gap.residual, point.title)
             if gap.residual > allowed(finding.dtype):
-                once = dataclasses.replace(point, twice=False)
-                first = self._gap(once, prepared.truth, finding.dtype) if point.twice and not walk.is_given_up else gap
                 self._describe(finding, prepared, gap, shrinking)
-                if first is None or first.agrees or first.residual <= allowed(finding.dtype):
-                    finding.why += AGAIN
                 return True
         return finding.check in LARGE and self._is_wrong_without_gradients(finding, prepared)
 
@@ -383,7 +392,7 @@ class Comparison:
             ended = f"; the search for a smaller example ended with {in_one_line(problem)}"
         finding.status, finding.residual, finding.at = BROKEN, gap.residual, point.title
         finding.entries = sum(point.arguments[name].numel() for name in point.moving)
-        finding.why = f"{gap.name} is wrong{ended}"
+        finding.why = f"{gap.name} is wrong{AGAIN * gap.again}{ended}"
         if finding.entries <= READABLE:
             finding.inputs = {
                 name: (x.detach() + 0.0 if name in point.moving else x).tolist() if hasattr(x, "tolist") else x
