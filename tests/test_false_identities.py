@@ -127,7 +127,8 @@ def test_an_equation_of_sizes_with_a_solution_is_no_condition_that_is_granted(de
 @pytest.mark.parametrize("decision", OF_OTHER_KINDS.values(), ids=OF_OTHER_KINDS)
 def test_a_size_is_compared_with_no_number_of_another_kind(decision: Any) -> None:
     claim = claim_of(twice_where(decision), lambda A: A, sizes={"m": (1, 3), "n": (2, 4)})
-    assert "ArithmeticUnsupported" in (prove_claim(claim).reason or "")
+    reason = prove_claim(claim).reason or ""
+    assert "ArithmeticUnsupported" in reason or "asks what kind of operands" in reason
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,8 @@ def noted(claim: Claim, side: Callable[..., Any], inputs: Mapping[str, Any]) -> 
     class Noted(TorchDispatchMode):  # type: ignore[no-untyped-call]
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             shapes = tuple(tuple(value.shape) for value in args if hasattr(value, "shape"))
-            if not function.is_view and shapes and "_to_copy" not in str(function):
+            copies = any(name in str(function) for name in ("_to_copy", "clone"))
+            if not function.is_view and shapes and not copies:
                 done.append((str(function), shapes))
             return function(*args, **(kwargs or {}))
 

@@ -194,7 +194,8 @@ def make(
     with tempfile.TemporaryDirectory() as folder, worker_pool(jobs) as pool:
         sent = Path(folder) / "report"
         report = replace(site.report, claims={})
-        sent_along = (type(site), package, list(site.report.claims), report, site.folder, site.pdf, site.docs)
+        about = site.report.provenance  # the state of the repository, asked for once
+        sent_along = (type(site), package, list(site.report.claims), report, about, site.folder, site.pdf, site.docs)
         sent.write_bytes(pickle.dumps(sent_along))
         waiting = [
             pool.submit(_made_by_worker, sent, chunk) for chunk in _chunks(name for name in names if name not in found)
@@ -222,6 +223,8 @@ def _made_by_worker(sent: Path, names: list[str]) -> dict[str, tuple[dict[str, s
 @functools.lru_cache(maxsize=1)
 def _site_of_worker(sent: Path) -> Maker:
     kind: type[Maker]
-    kind, package, ids, report, folder, pdf, docs = pickle.loads(sent.read_bytes())
+    kind, package, ids, report, about, folder, pdf, docs = pickle.loads(sent.read_bytes())
     claims = load(package)
-    return kind(replace(report, claims={claim_id: claims[claim_id] for claim_id in ids}), folder, pdf=pdf, docs=docs)
+    report = replace(report, claims={claim_id: claims[claim_id] for claim_id in ids})
+    vars(report)["provenance"] = about
+    return kind(report, folder, pdf=pdf, docs=docs)

@@ -5,7 +5,6 @@ W^O is left out where only singular values matter: its rows are orthonormal.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -144,14 +143,11 @@ def perturbation_at_paper_scale(head: Head) -> tuple[float, float]:
     return head.bound, float((singular_values(head.A) - 1).abs().max())
 
 
-@functools.lru_cache(maxsize=1)
-def _measured(
-    seed: int, device: Any, samples: int, N: int, d: int, d_v: int, K: int
-) -> list[tuple[Head, float, float, float]]:
-    """Heads, each with ||J_1||_2 and the extreme singular values of J; the same for the claim and its wrong variants."""
+def _measured(generator: Any, samples: int, N: int, d: int, d_v: int, K: int) -> list[tuple[Head, float, float, float]]:
+    """Heads, each with ||J_1||_2 and the extreme singular values of J."""
     import torch
 
-    generator, found = torch.Generator(device).manual_seed(seed), []
+    found = []
     for _ in range(samples):
         head = untrained_head(generator, N, d, d_v, K, UNTRAINED_ALPHA, EMBEDDINGS)
         J = head.jacobian()
@@ -167,7 +163,7 @@ def singular_values_in_the_interval(
     formula: Any, generator: Any, samples: int, N: int, d: int, d_v: int, K: int
 ) -> list[LawTest]:
     tests = []
-    for head, first, smallest, largest in _measured(generator.initial_seed(), generator.device, samples, N, d, d_v, K):
+    for head, first, smallest, largest in _measured(generator, samples, N, d, d_v, K):
         bound, delta = formula(head)
         t = bound + delta
         tests += [
