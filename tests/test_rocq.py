@@ -107,13 +107,6 @@ TRUE = {
 }
 
 
-@pytest.mark.parametrize("key", ["iterates", "inductions"])
-def test_what_rests_on_an_induction_is_left_to_the_checker(key: str) -> None:
-    found = written({**ROWS, key: []})
-    assert not found.text and "induction" in found.reason
-    assert not formula({**ROWS, key: []})[0].text
-
-
 def refused_here(certificate: dict[str, Any]) -> Written:
     found = written(certificate)
     assert not found.text and "left" in found.reason, found.reason
