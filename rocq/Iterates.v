@@ -272,9 +272,9 @@ by move: kn; rewrite -E (named next I).
 Qed.
 Lemma nexts_inputs : all (is_input T) (nexts its).
 Proof. by have := inputs_right; rewrite all_cat => /andP[]. Qed.
-Lemma ahead_next t it r xs : List.In it its -> xs = map r (own it ++ clock) ->
+Lemma ahead_next t it xs : List.In it its ->
   ahead t (next it) xs = val (at_time t) (assigned (own it ++ clock) xs nowhere) (lower T (image it)).
-Proof. by move=> I _; case/and4P: names_right => un _ _ _; rewrite /ahead (find_by_uniq un I). Qed.
+Proof. by move=> I; case/and4P: names_right => un _ _ _; rewrite /ahead (find_by_uniq un I). Qed.
 
 Lemma images_right t g : List.In g (images T its clock) -> true_in (ahead t) g.
 Proof.
@@ -282,7 +282,7 @@ rewrite /images => J r rV; have [it I ->] := in_map_ex J; have /and5P[_ F _ _ /a
 rewrite -[RHS]/(val (ahead t) r (lower T (image it))) (still_value _ nexts_inputs (@ahead_other t) S) /=.
 rewrite entries_input; last first.
   by apply: (allP nexts_inputs); exact: (named next I).
-rewrite (ahead_next t I (erefl _)); apply: meaning_free => w /fr wn; exact: assigned_in.
+rewrite (ahead_next t _ I); apply: meaning_free => w /fr wn; exact: assigned_in.
 Qed.
 
 Lemma invariants_next t h : (t < count)%N -> (forall g, List.In g (invariants d) -> true_in (at_time t) g) ->
