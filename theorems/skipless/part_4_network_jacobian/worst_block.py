@@ -200,20 +200,20 @@ def balanced(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Gener
 
 
 def _pairs(X: Any, W: Any, U: Any) -> list[tuple[Any, Any]]:
-    """J_1 with each other block."""
-    first, *others = stacked_blocks(X, W, U)
-    return [(first, other) for other in others]
+    """Each J_l with each other block: the blocks are J_1, J-hat_1, ..., J_L, J-hat_L."""
+    blocks = stacked_blocks(X, W, U)
+    return [(blocks[l], other) for l in range(0, len(blocks), 2) for k, other in enumerate(blocks) if k != l]
 
 
 @checked
 def coherences(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """rho = |J_1^T B| for the other blocks B, each twice, shape (2 (2 L - 1), 1)."""
+    """rho = |J_l^T B| for every l and the other blocks B, each twice, shape (2 L (2 L - 1), 1)."""
     return column(*[spectral_norm(A.T @ B) for A, B in _pairs(X, W, U) for _ in range(2)])
 
 
 @checked
 def squared_smallest(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """s_min^2 of J_1 with each other block, in both readings, shape (2 (2 L - 1), 1)."""
+    """s_min^2 of every J_l with each other block, in both readings, shape (2 L (2 L - 1), 1)."""
     values = []
     for A, B in _pairs(X, W, U):
         by_columns = least(smallest_gain(A), smallest_gain(B))
@@ -223,7 +223,7 @@ def squared_smallest(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> An
 
 
 def largest_norms(X: Any, W: Any, U: Any) -> Any:
-    """s_max of J_1 with each other block, each twice, shape (2 (2 L - 1), 1)."""
+    """s_max of every J_l with each other block, each twice, shape (2 L (2 L - 1), 1)."""
     return column(*[maximum(column(spectral_norm(A), spectral_norm(B))) for A, B in _pairs(X, W, U) for _ in range(2)])
 
 
@@ -272,7 +272,9 @@ JUSTIFICATION.mutant("s_max instead of s_min^2", lambda X, W, U: largest_norms(X
 
 COHERENCE = Claim(PAIRS, "skipless.sec4.2-coherence", label="Coherence of an attention block with any other",
     statement=r"""
-        s_{\min}^2\le\|\mathbf{J}_\ell^\top\mathbf{B}\|_2\ \text{for}\ \mathbf{B}\in\{\hat{\mathbf{J}}_k,\mathbf{J}_k\}
+        s_{\min}^2\le\|\mathbf{J}_\ell^\top\mathbf{B}\|_2,\ s_{\min}=\min\{s_{\min}(\mathbf{J}_\ell),s_{\min}(\mathbf{B})\},\
+        \text{for every attention block }\mathbf{J}_\ell\text{ and every other block }\mathbf{B}\text{, one of
+        }\hat{\mathbf{J}}_1,\dots,\hat{\mathbf{J}}_L\text{ or a }\mathbf{J}_k\text{ with }k\ne\ell
     """,
     name="coherence of the attention blocks", relation=AtMost(ascent=False), of_project=True,
     uses=("skipless.eq-5-null-directions",),
