@@ -22,7 +22,7 @@ from verify.checks.settings import EFFORTS, Settings
 from verify.evidence.runner import run_check
 from verify.matrix import block_diag, concatenate, each, expm, eye, inverse, ones, sqrt, total, trace, vec_r
 from verify.oracles import Normal, expectation
-from verify.vocabulary import Assumption, Claim, Equal, Real, RegistryError, Shape
+from verify.vocabulary import Assumption, Claim, Equal, Real, RegistryError, Shape, Size
 from verify.vocabulary.hypotheses import normal_entries, symmetric, unit_rows
 
 pytestmark = pytest.mark.kept
@@ -255,6 +255,23 @@ def twice_the_quotient(A: Square) -> Any:
 def test_a_quotient_that_is_whole_at_few_remainders_is_not_granted() -> None:
     claim = claim_of(twice_the_quotient, lambda A: 2 * A, sizes={"n": (35, 36)})
     assert "is a whole number, which the claim does not grant" in (prove_claim(claim).reason or "")
+
+
+def twice_without_steps(A: Wide, K: Annotated[int, Size("K")]) -> Any:
+    return 2 * A if K == 0 else A * 1
+
+
+def test_a_size_that_may_be_0_is_0_in_one_of_the_comparisons_with_numbers() -> None:
+    claim = claim_of(
+        twice_without_steps, lambda A: 1 * A, sizes={"m": (1, 9), "n": (1, 4), "K": (0, 3)},
+        where=lambda sizes: sizes["K"] > 0 or sizes["m"] == 9,
+    )  # fmt: skip
+    for name, factor in (("doubled", 2), ("tripled", 3)):
+        claim.mutant(name, lambda value, factor=factor: factor * value)
+    assert {"m": 9, "n": 2, "K": 0} in spots.spot_sizes(claim, 0)
+    (check,) = [check for check in checks_of(claim, Settings(EFFORTS["quick"])) if check.name == "proved"]
+    record = run_check(claim, check, Settings(EFFORTS["quick"]))
+    assert record.outcome == VIOLATED and "K = 0" in record.message
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ def _vanishing(proof: Proof, spots: list[SpotCheck]) -> list[str]:
     return [
         name
         for name, remains in proof.mutants.items()
-        if remains.terms and not any(spot.mutants[name] >= SEPARATION * AGREEMENT for spot in spots)
+        if remains.terms and not any(spot.mutants.get(name, 0.0) >= SEPARATION * AGREEMENT for spot in spots)
     ]
 
 
