@@ -331,11 +331,37 @@ def test_it_says_all_of_the_multiple() -> None:
         ("A is anti-symmetric", symmetric("A", stated="A is anti-symmetric")),
         ("A is not symmetric", symmetric("A", stated="symmetric")),
         ("the rows are unitary", unit_rows("A", stated="unit")),
+        ("the rows of A are unitary", unit_rows("A", stated="unit")),
+        ("B is symmetric", symmetric("A", stated="B is symmetric")),
+        ("the matrix is symmetric", symmetric("A", stated="is symmetric")),
+        ("W_A is symmetric", symmetric("A", stated="is symmetric")),
+        ("A B is symmetric", symmetric("A", stated="symmetric")),
+        ("A^T B is symmetric", symmetric("A", stated="symmetric")),
+        ("B^T A is symmetric", symmetric("A", stated="symmetric")),
+        ("A or B is symmetric", symmetric("A", stated="symmetric")),
+        ("A is symmetric if n = 2", symmetric("A", stated="A is symmetric")),
+        ("A need not be symmetric", symmetric("A", stated="symmetric")),
+        ("A is never symmetric", symmetric("A", stated="symmetric")),
+        ("A is nearly symmetric", symmetric("A", stated="symmetric")),
     ],
 )
-def test_a_quotation_says_what_is_assumed(assumption: str, hypothesis: Any) -> None:
+def test_a_quotation_says_what_is_assumed_of_the_input(assumption: str, hypothesis: Any) -> None:
     with pytest.raises(RegistryError, match="no assumption states"):
         toy("quoted", Equal(), assumptions=[assumption], hypotheses=(hypothesis,))
+
+
+@pytest.mark.parametrize(
+    ("assumption", "hypothesis"),
+    [
+        ("A is symmetric", symmetric("A", stated="A is symmetric")),
+        ("A and B are symmetric", symmetric("B", stated="symmetric")),
+        ("A_k is symmetric", symmetric("A", stated="A_k is symmetric")),
+        (r"\\|A_{[i,:]}\\| = 1 for every i", unit_rows("A", stated="= 1 for every i")),
+        ("C = A B A^T, all of A symmetric", symmetric("A", stated="symmetric")),
+    ],
+)
+def test_an_input_may_have_an_index_in_the_text(assumption: str, hypothesis: Any) -> None:
+    assert toy("quoted", Equal(), assumptions=[assumption], hypotheses=(hypothesis,)).hypotheses == (hypothesis,)
 
 
 # -- expectations, inverses, exponentials ------------------------------------------------------------------------------
