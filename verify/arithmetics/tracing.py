@@ -135,7 +135,7 @@ class TracedFamily(Traced):
     __slots__ = ()
 
     @property
-    def __class__(self) -> type:
+    def __class__(self) -> type:  # type: ignore[misc]
         return list
 
 

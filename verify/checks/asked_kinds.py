@@ -85,7 +85,8 @@ def kind_asked(claim: Claim) -> str | None:
         test for item in claim.tested_assumptions for test in item.tests
     ]  # proofs of bounds take these for granted
     zeros = [item.zero for item in claim.hypotheses if isinstance(item, Assumption)]
-    for function in _reached([*own, *tests, *zeros]):
+    sizes = [claim.where, *(item.sizes for item in claim.assumptions if isinstance(item, Assumption) and item.sizes)]
+    for function in _reached([*own, *tests, *zeros, *sizes]):
         how = next((_asked(code, function) or _caught(code) for code in _codes(function.__code__)), None)
         if how:
             return f"{function.__qualname__} asks what kind of operands it is handed: {how}"
