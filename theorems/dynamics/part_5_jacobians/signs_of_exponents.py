@@ -187,6 +187,7 @@ def signals_after_steps(J: Generator, c: Rate, x: Row) -> Any:
 
 SIGN_LINEAR.mutant("norm of the state alone, as for normal J", "basis_and_condition(W)[1] -> 1")
 SIGN_LINEAR.mutant("one step more", "_rates(c, x) -> _rates(c, x) * c / 2")
+SIGN_LINEAR.mutant("six steps, however many are taken", "_rates(c, x) -> row_norms(x) * c**STEPS + 0 * _rates(c, x)")
 
 
 # -- exponents near zero -----------------------------------------------------------------------------------------------

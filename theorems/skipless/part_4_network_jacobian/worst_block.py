@@ -359,4 +359,5 @@ def flatness_of_stacks(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> 
 
 
 REVERSE.mutant("half of 1/kappa", lambda value: value / 2)
+REVERSE.mutant("the first layer for every layer", "_samples(X, W, U, block) -> _samples(X, W, U, 0)")
 REVERSE.mutant("condition number of J J^T", lambda value: value * value)
