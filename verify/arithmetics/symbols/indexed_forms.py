@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -153,10 +154,7 @@ def kron(A: Any, B: Any, *more: Any) -> Any:
 
 @form
 def kron_matmul(factors: Sequence[Any], M: Any) -> Any:
-    product = factors[0]
-    for factor in factors[1:]:
-        product = kron(product, factor)
-    return product @ M
+    return functools.reduce(kron, factors) @ M
 
 
 @form
