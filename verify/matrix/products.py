@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from verify.arithmetics import Constant, Surd, is_tensor, primitive
+from verify.arithmetics.formal import Formal
 from verify.matrix.layout import ones, require_matrix, require_square
 from verify.vocabulary.errors import InputError
 
@@ -143,7 +144,8 @@ def trace(A: Any) -> Any:
 
 def vector(*scalars: Any) -> Any:
     """Scalars of one arithmetic, and lists of them as `each` gives, as a vector, shape (count,)."""
-    scalars = tuple(x for scalar in scalars for x in (scalar if isinstance(scalar, list) else [scalar]))
+    families = [isinstance(item, list) and not isinstance(item, Formal) for item in scalars]
+    scalars = tuple(x for item, several in zip(scalars, families, strict=True) for x in (item if several else [item]))
     if is_tensor(scalars[0]):
         import torch
 
