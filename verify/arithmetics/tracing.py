@@ -134,8 +134,8 @@ class TracedFamily(Traced):
 
     __slots__ = ()
 
-    @property
-    def __class__(self) -> type:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return list
 
 
