@@ -142,9 +142,6 @@ class SymbolicNumber:
     def _undecided(self, *_: Any) -> Any:
         raise ArithmeticUnsupported(f"a number in the place of {self.expression}")
 
-    def __array__(self, *_: Any, **__: Any) -> Any:  # an array of it says of what kind it is
-        raise ArithmeticUnsupported(f"an array of {self.expression}")
-
     def __array_ufunc__(self, operation: Any, method: str, *operands: Any, **options: Any) -> Any:
         """An operation of numpy on arrays and this number, entry by entry: ``n * np.ones(3)``."""
         if (

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from verify.arithmetics import Constant, Surd, is_tensor, primitive
+from verify.arithmetics.formal import Formal
 from verify.matrix.layout import ones, require_matrix, require_square
 from verify.vocabulary.errors import InputError
 
@@ -143,8 +144,8 @@ def trace(A: Any) -> Any:
 
 def vector(*scalars: Any) -> Any:
     """Scalars of one arithmetic, and lists of them as `each` gives, as a vector, shape (count,)."""
-    # by its type: a traced family says that it is a list, and cannot be gone through
-    scalars = tuple(x for scalar in scalars for x in (scalar if type(scalar) is list else [scalar]))
+    families = [isinstance(item, list) and not isinstance(item, Formal) for item in scalars]
+    scalars = tuple(x for item, several in zip(scalars, families, strict=True) for x in (item if several else [item]))
     if is_tensor(scalars[0]):
         import torch
 
