@@ -16,7 +16,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from exponentials import RULES, Exponentials, is_link
 from functions import Functions
+from inductions import Inductions
 from normal_forms import (
     Expr,
     Index,
@@ -48,7 +50,7 @@ from syntax import (
 from uses import Uses
 
 
-class Claim(Functions, Slopes, Uses):
+class Claim(Exponentials, Functions, Inductions, Slopes, Uses):
     """A certificate being turned into definitions and proofs."""
 
     def __init__(self, certificate: dict[str, Any], reduces: bool = False) -> None:
@@ -66,6 +68,7 @@ class Claim(Functions, Slopes, Uses):
         self.made: dict[Any, int] = {}
         self.rules: dict[int, tuple[tuple[Index, ...], Expr]] = {}
         self.rule_number: dict[int, int] = {}
+        self.replaced: dict[int, tuple[tuple[Index, ...], Expr, int]] = {}
         self.equations: list[tuple[Expr, Expr]] = []
         self.steps: list[str] = []
         self.known_steps: dict[str, int] = {}
@@ -176,7 +179,7 @@ class Claim(Functions, Slopes, Uses):
             "step": ("Step",),
             "softmax": ("Softmax", count),
             "inverse": ("Inverse", count // 2),
-            "expm": ("Arbitrary", 0),
+            "expm": ("Arbitrary", count // 2),
         }
         if head not in heads:
             raise NotExported(f"the function {head}")
@@ -196,8 +199,6 @@ class Claim(Functions, Slopes, Uses):
 
     def _hypotheses(self) -> tuple[list[str], list[Any]]:
         """What the certificate assumes, as text, and the indices and numbers of its hypotheses."""
-        if "iterates" in self.certificate or "inductions" in self.certificate:
-            raise NotExported("induction over the steps of an iteration")
         self.size_equations: dict[int, int] = {}
         hypotheses: list[str] = []
         for size, value in self.certificate["sizes"].items():
@@ -222,6 +223,9 @@ class Claim(Functions, Slopes, Uses):
     def write(self, name: str) -> str:
         """The claim as a section of a file."""
         hypotheses, said = self._hypotheses()
+        induction: list[str] = []
+        if self.certificate.get("iterates"):
+            induction, said = self._induction(said)
         parts = []
         for part in self.certificate["parts"]:
             own = self.bound(part["indices"])
@@ -230,7 +234,7 @@ class Claim(Functions, Slopes, Uses):
             parts.append((sides, self.proof(sides[0], sides[1], uses)))
             self.checked.blocks += 1
         self.checked.conditions = [f"{what} {entry}" for what, entry in self.conditions]
-        return self._text(name, hypotheses, parts)
+        return self._text(name, hypotheses, parts, induction)
 
     def _read_use(self, item: dict[str, Any], own: dict[str, Index], said: list[Any]) -> Expr | None:
         """A use of the certificate; those of rules that are found here anyway are left out."""
@@ -242,7 +246,7 @@ class Claim(Functions, Slopes, Uses):
                 equation,
                 by,
                 [scope[i] for i in item["at"]],
-                expanded(self.read(item["times"], scope, {})),
+                self._turned(expanded(self.read(item["times"], scope, {}))),
                 list(over.values()),
             )
         factor = expanded(self.read(item["times"], scope, {}))
@@ -290,6 +294,8 @@ class Claim(Functions, Slopes, Uses):
             return self._read_inverse(rule, made, [scope[i] for i in item["at"]], factor, list(over.values()))
         if rule == "equal arguments":
             return self._read_equal(item, scope, said, factor, list(over.values()))
+        if rule in RULES:
+            return self._read_exponentials(item, scope, said, factor, list(over.values()))
         raise NotExported(f"the rule {rule}")
 
     def _read_equal(self, item: Any, scope: dict[str, Index], said: list[Any], factor: Expr, over: list[Index]) -> Expr:
@@ -354,18 +360,23 @@ class Claim(Functions, Slopes, Uses):
         equation = self.step(f"{step} {k} {rocq_indices(ws)}", summed_over(ws, left), right)
         return self.use(equation, node.slots, at, factor, over)
 
-    def _text(self, name: str, hypotheses: list[str], parts: list[Any]) -> str:
+    def _text(self, name: str, hypotheses: list[str], parts: list[Any], induction: list[str]) -> str:
         lines = [f"(* {self.claim} *)", f"Module {name}.", *self._definitions(hypotheses)]
+        linked = any(map(is_link, self.steps))
+        if linked and induction:
+            raise NotExported("an induction with a rule about exponentials")
+        accepts, known, correct, always = INDUCTIVE if induction else LINKED if linked else STEPPED
+        lines += induction
         for n, (sides, proof) in enumerate(parts):
             lines.append(
                 f"Definition left{n} := {rocq_formula(sides[0])}.\nDefinition right{n} := {rocq_formula(sides[1])}."
             )
             lines.append(f"Definition proof{n} := {self.shown(proof)}.")
             lines.append(
-                f"Lemma accepted{n} : accepts functions conditions hypotheses steps (left{n}, right{n}) proof{n}.\nProof. by vm_cast_no_check (erefl true). Qed."  # noqa: E501
+                f"Lemma accepted{n} : {accepts} functions {known} (left{n}, right{n}) proof{n}.\nProof. by vm_cast_no_check (erefl true). Qed."  # noqa: E501
             )
             lines.append(
-                f"Theorem identity{n} : always functions conditions hypotheses (left{n}, right{n}).\nProof. exact: (accepts_correct accepted{n}). Qed."  # noqa: E501
+                f"Theorem identity{n} : {always} (left{n}, right{n}).\nProof. exact: ({correct} accepted{n}). Qed."
             )
         lines.append(f"End {name}.")
         return "\n".join(lines) + "\n"
@@ -384,13 +395,31 @@ class Claim(Functions, Slopes, Uses):
             f"Definition conditions : seq condition := {rocq_listed(f'{what} {k}' for what, k in self.conditions)}."
         )
         lines.append(f"Definition hypotheses : seq equation := {rocq_listed(hypotheses)}.")
+        steps, kind = self.steps, "steps : seq step"
+        if any(map(is_link, steps)):
+            steps = [step if is_link(step) else f"Known ({step})" for step in steps]
+            kind = "links : seq link"
         lines.append(
-            "Definition steps : seq step := [::\n  " + ";\n  ".join(self.steps) + "]."
-            if self.steps
-            else "Definition steps : seq step := [::]."
+            f"Definition {kind} := [::\n  " + ";\n  ".join(steps) + "]." if steps else f"Definition {kind} := [::]."
         )
         return lines
 
+
+#: What the kernel computes, with what, why it is right, and what is said: by steps, and by links about exponentials.
+ASSUMED = "functions conditions hypotheses"
+STEPPED = ("accepts", "conditions hypotheses steps", "accepts_correct", f"always {ASSUMED}")
+LINKED = (
+    "accepts_by_links",
+    "conditions hypotheses links",
+    "accepts_by_links_correct",
+    f"always_of_exponentials {ASSUMED}",
+)
+INDUCTIVE = (
+    "accepts_by_induction",
+    "iterates clock conditions hypotheses by_induction steps",
+    "accepts_by_induction_correct",
+    f"always_of_iterates {ASSUMED} iterates clock",
+)
 
 # -- files -------------------------------------------------------------------------------------------------------------
 
@@ -398,6 +427,7 @@ HEADER = """(* Written by rocq/export.py from certificates. *)
 From Coq Require Import ZArith NArith.
 From mathcomp Require Import all_ssreflect.
 From Attention Require Import Rationals Expressions Functions Rules Derivatives Tables Slopes Statements Claims.
+From Attention Require Import ExponentialRules Iterates.
 Set Warnings "-abstract-large-number".
 Local Notation i := index_of.
 """

@@ -352,6 +352,8 @@ class Formula(MatrixClaim):
         raise reason
 
     def write(self, name: str) -> str:
+        if self.certificate.get("iterates"):
+            raise NotExported("iterates are no part of the vocabulary")
         hypotheses, said = self._hypotheses()
         self._named()
         parts = []

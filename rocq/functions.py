@@ -152,7 +152,8 @@ class Functions:
             return
         key = (head, tuple(w[1] for w in slots), frozenset(form.items()))
         if key not in self.made:
-            if not (self.reduces and self._as_transposed(entry, node)):
+            turned = kind == "Arbitrary" and self._as_transposed_exponential(entry, node)
+            if not turned and not (self.reduces and self._as_transposed(entry, node)):
                 self.made[key] = entry
             return
         other = self.made[key]

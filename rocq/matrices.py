@@ -17,28 +17,21 @@ from typing import Any
 
 from export import Claim
 from normal_forms import Index
-from syntax import ONE, NotExported
+from softmax_terms import Names, NotRead, SoftmaxTerms, Term, factors_of, with_names
+from syntax import ONE
 
-Term = tuple[Any, ...]
 Shape = tuple[tuple[int, ...], tuple[int, ...]]
-Names = tuple[str, ...]
-#: Products of deltas ("d", i, j) and entries ("t", name, i, j), sorted, each with its factor.
-Polynomial = dict[tuple[tuple[str, ...], ...], Fraction]
 FIRST_ROW = 1000
 #: Parts of an expression that are read before a search is given up.
 MOST_READ = 3000
 HEADS = {"exp": ("Exp",), "log": ("Log",), "step": ("Step",)}
 
 
-class NotRead(NotExported):
-    """An expression that the vocabulary of matrices does not reach; the text is the reason."""
-
-
 def indices_named(first: int, sizes: Sequence[int]) -> tuple[Index, ...]:
     return tuple((first + n, size) for n, size in enumerate(sizes))
 
 
-class MatrixClaim(Claim):
+class MatrixClaim(SoftmaxTerms, Claim):
     """A certificate being turned into a statement about matrices."""
 
     def __init__(self, certificate: dict[str, Any]) -> None:
@@ -128,94 +121,6 @@ class MatrixClaim(Claim):
             return self._matrix(inner, rows, columns, {**points, name: (pairs, point, points)})
         raise NotRead(f"expressions that begin with {kind}")
 
-    def _softmax_jacobian(self, parts: list[Any], rows: Names, columns: Names, points: Any) -> Term | None:
-        """A[i,j] d[j,l] d[i,k] - A[i,j] A[i,l] d[i,k] at rows (i, j) and columns (k, l)."""
-        (i, j), (k, l) = rows, columns
-        if len(parts) != 2:
-            return None
-        one, two = (list(_factors(part)) for part in parts)
-
-        def take(factors: list[Any], *wanted: Any) -> list[Any] | None:
-            left = list(factors)
-            for options in wanted:
-                hit = next((f for f in left if f in options), None)
-                if hit is None:
-                    return None
-                left.remove(hit)
-            return left
-
-        same_row = [["delta", i, k], ["delta", k, i]]
-        first = take(one, same_row, [["delta", j, l], ["delta", l, j]])
-        second = take(two, same_row, [["q", -1, 1]])
-        if first is None or second is None or len(first) != 1 or len(second) != 2:
-            return None
-        A = self.term(first[0], (i,), (j,), points)
-        shown = sorted((self.term(f, (i,), (j,) if j in self.free(f) else (l,), points) for f in second), key=repr)
-        return ("SoftmaxJacobian", A) if shown == [A, A] else None
-
-    def _softmax_hessian(
-        self, A: Any, same: set[str], others: set[str], rows: Names, columns: Names, points: Any
-    ) -> Term:
-        """The second derivative at rows (i, j, k, l) and columns (m, n): i, k and m are the same, j, l and n are in one row."""
-        if (
-            len(rows) != 4
-            or len(columns) != 2
-            or {*rows[::2], columns[0]} != same
-            or {*rows[1::2], columns[1]} != others
-        ):
-            raise NotRead("a second derivative whose indices are in another order")
-        return ("SoftmaxHessian", self.term(A, *((name,) for name in A[2]), points))
-
-    def _with_hessians(self, factors: list[Any]) -> list[Any]:
-        """The factors, with those that make the second derivative of a softmax A as one.
-
-        It is A[i,j] ((d[j,l] - A[i,l]) (d[j,n] - A[i,n]) - A[i,l] (d[l,n] - A[i,n])) d[i,k] d[i,m].  As it is symmetric in j, l and
-        n, which of them are rows is left to what is read around it.
-        """
-        flat = [g for f in factors for g in _factors(f)]
-        for inner in (f for f in flat if f[0] == "+"):
-            found = self._polynomial(inner)
-            entries = {atom for key in found or () for atom in key if atom[0] == "t"}
-            if found is None or len({atom[:3] for atom in entries}) != 1:
-                continue
-            _, name, i, _ = next(iter(entries))
-            outer = [f for f in flat if f[0] == "t" and f[1] == name and f[2][:1] == [i] and len(f[2]) == 2]
-            equal = [f for f in flat if f[0] == "delta" and i in f[1:]][-2:]
-            if len(outer) != 1 or len(equal) != 2:
-                continue
-            j = outer[0][2][1]
-            if len(others := self.free(inner) - {i, j}) != 2:
-                continue
-            for l, n in itertools.permutations(sorted(others)):
-                if found == _second_derivative(name, i, j, l, n):
-                    used = [inner, *outer, *equal]
-                    same = {i, *(name for f in equal for name in f[1:])}
-                    word = ["softmax hessian", outer[0], same, {j, l, n}]
-                    return [*(f for f in flat if not any(f is g for g in used)), word]
-        return factors
-
-    def _polynomial(self, e: Any) -> Polynomial | None:
-        """A sum of products of deltas and entries of matrices, or None; definitions that are sums are written out."""
-        kind, *rest = e
-        if kind == "q":
-            return {(): Fraction(*rest)}
-        if kind == "delta":
-            return {(("d", *sorted(rest)),): ONE}
-        if kind == "t" and rest[0] in self.definitions and self.definitions[rest[0]][1][0] == "+":
-            own, inner = self.definitions[rest[0]]
-            return self._polynomial(_renamed(dict(zip([i for i, _ in own], rest[1], strict=True)), inner, self._labels))
-        if kind == "t" and len(rest[1]) == 2:
-            return {(("t", rest[0], *rest[1]),): ONE}
-        if kind not in "+*":
-            return None
-        parts = [self._polynomial(part) for part in rest]
-        made: Polynomial = {} if kind == "+" else {(): ONE}
-        for part in parts:
-            if part is None:
-                return None
-            made = _sum_of(made, part) if kind == "+" else _product_of(made, part)
-        return made
-
     def free(self, e: list[Any]) -> set[str]:
         """The names of indices that an expression has and does not bind."""
         kind, *rest = e
@@ -272,7 +177,7 @@ class MatrixClaim(Claim):
             own, e = self.definitions[name]
             self._bind(own)
             return self._matrix(
-                _renamed(dict(zip([i for i, _ in own], at, strict=True)), e, self._labels), rows, columns, points
+                with_names(dict(zip([i for i, _ in own], at, strict=True)), e, self._labels), rows, columns, points
             )
         if name in self.scalars:
             return self._filled(("OfBase", ("r", self.scalars[name]), ONE), rows, columns)
@@ -360,7 +265,7 @@ class MatrixClaim(Claim):
             e = e[2]
         factors = list(e[1:]) if e[0] == "*" else [e]
         if any(not self.free(f) for f in factors) or len(factors) != 2 or not bound:
-            factors = list(_factors(e))
+            factors = list(factors_of(e))
         scalars = [factor for factor in factors if not self.free(factor)]
         rest = self._with_hessians([factor for factor in factors if self.free(factor)])
         made = self._product(rest, tuple(bound), rows, columns, points)
@@ -380,7 +285,7 @@ class MatrixClaim(Claim):
         try:
             return self._of_matrices(factors, bound, rows, columns, points)
         except NotRead:
-            flat = [g for f in factors for g in _factors(f)]
+            flat = [g for f in factors for g in factors_of(f)]
             if len(flat) == len(factors):
                 raise
             return self._product(flat, bound, rows, columns, points)
@@ -537,7 +442,7 @@ class MatrixClaim(Claim):
             deltas = [f for f in factors if f[0] == "delta" and set(f[1:]) == everything]
             if deltas:
                 other = [f for f in factors if f is not deltas[0]]
-                renamed = [_renamed({columns[0]: rows[0]}, f, self._labels) for f in other]
+                renamed = [with_names({columns[0]: rows[0]}, f, self._labels) for f in other]
                 return ("Diag", self._product(renamed, (), rows, (), points))
             by_row = [f for f in factors if self.free(f) == set(rows)]
             by_column = [f for f in factors if self.free(f) == set(columns)]
@@ -556,77 +461,7 @@ class MatrixClaim(Claim):
         return made
 
 
-def _factors(e: list[Any]) -> Iterator[Any]:
-    if e[0] == "*":
-        for part in e[1:]:
-            yield from _factors(part)
-    else:
-        yield e
-
-
-def _sum_of(a: Polynomial, b: Polynomial) -> Polynomial:
-    made = {key: a.get(key, Fraction(0)) + b.get(key, Fraction(0)) for key in {**a, **b}}
-    return {key: value for key, value in made.items() if value}
-
-
-def _product_of(a: Polynomial, b: Polynomial) -> Polynomial:
-    made: Polynomial = {}
-    for (one, p), (two, q) in itertools.product(a.items(), b.items()):
-        made = _sum_of(made, {tuple(sorted((*one, *two))): p * q})
-    return made
-
-
-def _second_derivative(name: str, i: str, j: str, l: str, n: str) -> Polynomial:
-    """(d[j,l] - A[i,l]) (d[j,n] - A[i,n]) - A[i,l] (d[l,n] - A[i,n])"""
-
-    def difference(one: str, other: str) -> Polynomial:
-        return {(("d", *sorted((one, other))),): ONE, (("t", name, i, other),): -ONE}
-
-    return _sum_of(
-        _product_of(difference(j, l), difference(j, n)), _product_of({(("t", name, i, l),): -ONE}, difference(l, n))
-    )
-
-
 def _kron_of(a: Term, b: Term) -> Term:
     if a[0] == b[0] == "Eye":
         return ("Eye", (*a[1], *b[1]))
     return ("Kron", a, b)
-
-
-def _renamed(names: dict[str, str], e: Any, labels: Iterator[int]) -> Any:
-    """The expression with other names for free indices; bound ones get new names."""
-    kind, *rest = e
-    if kind in ("q", "size"):
-        return e
-    if kind == "delta":
-        return [kind, *(names.get(i, i) for i in rest)]
-    if kind == "unit":
-        return [kind, rest[0], names.get(rest[1], rest[1])]
-    if kind == "t":
-        return [kind, rest[0], [names.get(i, i) for i in rest[1]]]
-    if kind == "softmax hessian":
-        return [kind, _renamed(names, rest[0], labels), *({names.get(i, i) for i in part} for part in rest[1:])]
-    if kind in "+*":
-        return [kind, *(_renamed(names, part, labels) for part in rest)]
-    if kind == "power":
-        return [kind, rest[0], rest[1], _renamed(names, rest[2], labels)]
-    if kind == "diff":
-        return [kind, rest[0], [names.get(i, i) for i in rest[1]], _renamed(names, rest[2], labels)]
-
-    def fresh(pairs: Any) -> tuple[list[list[str]], dict[str, str]]:
-        new = [[f"b{next(labels)}", size] for _, size in pairs]
-        return new, {**names, **{old: made for (old, _), (made, _) in zip(pairs, new, strict=True)}}
-
-    if kind == "sum":
-        (new,), inner = fresh([rest[0]])
-        return [kind, new, _renamed(inner, rest[1], labels)]
-    if kind == "f":
-        arguments = []
-        for pairs, body in rest[1]:
-            new, inner = fresh(pairs)
-            arguments.append([new, _renamed(inner, body, labels)])
-        return [kind, rest[0], arguments, [names.get(i, i) for i in rest[2]]]
-    if kind == "at":
-        new, inner = fresh(rest[1])
-        return [kind, rest[0], new, _renamed(inner, rest[2], labels), _renamed(names, rest[3], labels)]
-    raise NotRead(f"expressions that begin with {kind}")

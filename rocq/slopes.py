@@ -13,6 +13,8 @@ class Slopes:
     """Derivatives in a claim that is being written."""
 
     def _derivative(self, name: str, at: list[Index], e: Expr, points: Any) -> Expr:
+        if self.certificate.get("iterates") and name in self.certificate["inputs"]:
+            raise NotExported("a derivative in an input on which iterates may depend")
         entry, more = points[name] if name in points else (self.entries[name], ())
         if more:
             raise NotExported("a derivative in one matrix of a family")

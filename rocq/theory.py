@@ -31,6 +31,9 @@ THEORY = (
     "Slopes",
     "Statements",
     "Claims",
+    "Exponentials",
+    "ExponentialRules",
+    "Iterates",
     "Matrices",
     "Norms",
 )

@@ -43,7 +43,10 @@ class Uses:
         found = list(uses)
         rules = self.rules
         passes: list[list[int]] = []
-        sides = difference(left, right)
+        before = {k: (own, body) for k, (own, body, _) in self.replaced.items()}
+        sides = rewritten(before, difference(left, right))
+        if before:
+            passes.append(sorted(place_ for _, _, place_ in self.replaced.values()))
         if first is not None:
             entry, place_, body = first
             sides = rewritten({entry: (self.by_number[entry].slots, body)}, sides)
@@ -51,8 +54,9 @@ class Uses:
         mentioned = entries_in(sides)
         terms = normal(rewritten(rules, sides))
         for use in found:
-            mentioned |= entries_in(use[4])
-            terms += normal(rewritten(rules, negative(use[4])))
+            worth = rewritten(before, negative(use[4]))
+            mentioned |= entries_in(worth)
+            terms += normal(rewritten(rules, worth))
         rest: dict[Key, Fraction] = {}
         names: list[list[tuple[Index, Index]]] = []
         for _ in range(MOST_USES):
@@ -66,8 +70,9 @@ class Uses:
                 shown = ", ".join(str(of_term(of_key(k, v)))[:150] for k, v in list(rest.items())[:2])
                 raise NotExported(f"{len(rest)} terms are left: {shown}")
             found.append(new)
-            mentioned |= entries_in(new[4])
-            terms = normal(rewritten(rules, negative(new[4])))
+            worth = rewritten(before, negative(new[4]))
+            mentioned |= entries_in(worth)
+            terms = normal(rewritten(rules, worth))
         raise NotExported("too many uses")
 
     def simpler(self, form: dict[Key, Fraction]) -> dict[Key, Fraction] | None:

@@ -25,9 +25,10 @@ from theorems.osa.fast.layers import (
 )
 from theorems.osa.part_2_4_cost.basis_layer import attention_through_basis
 from theorems.osa.part_c_initialisation.c1_jacobian_and_values import attention_jacobian
+from theorems.osa.part_e_experiments import paper_scale
 from verify.arithmetics import midpoints, to_balls
 from verify.oracles import jacobian
-from verify.vocabulary import InputError
+from verify.vocabulary import InputError, definition_of, replaced
 
 pytestmark = pytest.mark.kept
 
@@ -379,3 +380,19 @@ def test_bad_layers_are_named(change: dict[str, Any], message: str) -> None:
 def test_other_bad_input_is_named(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(InputError, match=f"^{message}"):
         call()
+
+
+def test_heads_that_are_kept_are_of_their_seed_and_not_of_a_definition_that_is_replaced():
+    def measured(seed: int) -> list[float]:
+        ((_, *numbers),) = paper_scale._measured(torch.Generator().manual_seed(seed), 1, 3, 4, 1, 2)
+        return numbers
+
+    def doubled(n, m, generator=None, samples=1, dtype=None):
+        return 2 * usual(n, m, generator, samples, dtype)
+
+    usual = definition_of("osa.stiefel_uniform")
+    first = measured(1)
+    assert measured(1) == first != measured(2)
+    with replaced("osa.stiefel_uniform", doubled):
+        assert measured(1) != first
+    assert measured(1) == first

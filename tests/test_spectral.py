@@ -131,6 +131,7 @@ SPECTRA_IN_BALLS = {
     "rank one": [flint.fmpq(0)] * 4 + [flint.fmpq(7)],
     "1e-9 apart": [flint.fmpq(1), 1 + flint.fmpq(1, 10**9), flint.fmpq(3)],
     "1e-20 apart": [flint.fmpq(1), 1 + flint.fmpq(1, 10**20), flint.fmpq(3)],
+    "1e-20 and 1e-45 apart": [flint.fmpq(1), 1 + flint.fmpq(1, 10**45), 1 + flint.fmpq(1, 10**20), flint.fmpq(3)],
     "of all sizes": [flint.fmpq(10**20), flint.fmpq(1), flint.fmpq(1, 10**20)],
     "tiny": [flint.fmpq(k, 10**400) for k in (1, 2, 5)],
     "huge": [flint.fmpq(k * 10**400) for k in (1, 2, 5)],
@@ -151,13 +152,18 @@ def test_eigenvalues_are_as_narrow_as_from_eigenvectors_of_full_precision(name, 
         assert bool(widest[0] <= 8 * widest[1]) or bool(widest[0] == widest[1])
 
 
-@pytest.mark.parametrize("name", ["separate", "repeated", "rank one", "1e-9 apart"])
+@pytest.mark.parametrize("name", ["separate", "repeated", "rank one", "1e-9 apart", "1e-20 apart"])
 def test_refined_eigenvectors_suffice(name, monkeypatch):
     monkeypatch.setattr(spectral, "_eigenvectors_in_full", None)  # not called
     for bits in (53, 300, 1000):
         with precision(bits):
             found = symmetric_eigenvalues(rotated(SPECTRA_IN_BALLS[name]))
             assert all(ball.contains(x) for ball, x in zip(found, sorted(SPECTRA_IN_BALLS[name]), strict=True))
+    if name == "1e-20 apart":  # found last, in 1000 bits
+        assert all(bool(one < other) for one, other in itertools.pairwise(found))
+        monkeypatch.setattr(spectral, "_turned", lambda S, V: None)
+        with precision(300), pytest.raises(TypeError):  # without it the eigenvectors in full are asked for
+            symmetric_eigenvalues(rotated(SPECTRA_IN_BALLS[name]))
 
 
 def test_eigenvectors_that_are_wrong_widen_the_enclosure_and_do_not_shift_it(monkeypatch):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -175,7 +177,4 @@ def added(family: Any) -> Any:
     """The sum of what `each`, `parts` or `mapped` gave, at least one matrix."""
     if not family:
         raise InputError("family", "at least one matrix", "none")
-    total = family[0]
-    for matrix in family[1:]:
-        total = total + matrix
-    return total
+    return functools.reduce(operator.add, family)

@@ -142,12 +142,17 @@ def trace(A: Any) -> Any:
 
 
 def vector(*scalars: Any) -> Any:
-    """Scalars of one arithmetic as a vector, shape (count,)."""
+    """Scalars of one arithmetic, and lists of them as `each` gives, as a vector, shape (count,)."""
+    # by its type: a traced family says that it is a list, and cannot be gone through
+    scalars = tuple(x for scalar in scalars for x in (scalar if type(scalar) is list else [scalar]))
     if is_tensor(scalars[0]):
         import torch
 
         return torch.stack(scalars)
-    return np.array(scalars, dtype=object)
+    found = np.empty(len(scalars), dtype=object)
+    for place, scalar in enumerate(scalars):  # one by one: numpy would look into a family
+        found[place] = scalar
+    return found
 
 
 def column(*scalars: Any) -> Any:

@@ -1,13 +1,14 @@
 """Norms, singular values and eigenvalues: floats through LAPACK, balls through rigorous enclosures.
 
-Ball eigenvalues of a symmetric B: an approximate eigenvector matrix V is computed in float64 and refined to the
-precision asked for, then C = V^-1 B V is formed in balls.  C is similar to B, so Gershgorin's discs of C, merged where they
-overlap, enclose the spectrum of B whatever the quality of V.
+Ball eigenvalues of a symmetric B: an approximate eigenvector matrix V is computed in float64, turned where eigenvalues
+are too near for floats, and refined to the precision asked for.  Then C = V^-1 B V is formed in balls.  C is similar to B, so
+Gershgorin's discs of C, merged where they overlap, enclose the spectrum of B whatever the quality of V.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -95,12 +96,14 @@ def symmetric_eigenvalues(B: Any) -> Any:
 
 #: Refinements of eigenvectors at most; each doubles the digits that are right.
 REFINEMENTS = 10
+#: How often eigenvectors are turned within spaces of eigenvalues that floats cannot tell apart; each time separates 50 bits more.
+TURNS = 4
 #: How many roundings of the largest entry may be left off the diagonal.
 LEFT_OVER = 2**12
 
 
 def _nearly_diagonal(B: flint.arb_mat) -> flint.arb_mat | None:
-    """V^-1 B V for eigenvectors V of B (n, n) from float64; None where they do not come out, as for eigenvalues 1e-20 apart.
+    """V^-1 B V for eigenvectors V of B (n, n) from float64; None where they do not come out, as of some spectra of many sizes.
 
     B itself where an entry has no value, and so no disc either.
     """
@@ -117,19 +120,55 @@ def _nearly_diagonal(B: flint.arb_mat) -> flint.arb_mat | None:
     if float(scale) == 0.0 or not np.isfinite(floats).all():  # too small or too far apart for floats
         return None
     V = flint.arb_mat(np.linalg.eigh(floats)[1].tolist())
-    for _ in range(REFINEMENTS):
-        V, step = _refined(S, V)
-        if not float(step) < 0.1 or bool(step < flint.arb(2) ** -(flint.ctx.prec // 2 + 4)):
-            break  # it does not converge, or has: the error that is left is the square of the step
-    try:
-        C = V.inv() * B * V
-    except ZeroDivisionError:
-        return None
-    off = [C[i, j] for i in range(n) for j in range(n) if i != j]
-    allowed = scale * LEFT_OVER * flint.arb(2) ** -flint.ctx.prec + LEFT_OVER * max(
-        (entry.rad() for entry in off), key=float, default=flint.arb(0)
-    )
-    return C if all(entry.is_finite() and bool(abs(entry.mid()) < allowed) for entry in off) else None
+    for _ in range(TURNS):
+        for _ in range(REFINEMENTS):
+            V, step = _refined(S, V)
+            if not float(step) < 0.1 or bool(step < flint.arb(2) ** -(flint.ctx.prec // 2 + 4)):
+                break  # it does not converge, or has: the error that is left is the square of the step
+        try:
+            C = V.inv() * B * V
+        except ZeroDivisionError:
+            return None
+        off = [C[i, j] for i in range(n) for j in range(n) if i != j]
+        allowed = scale * LEFT_OVER * flint.arb(2) ** -flint.ctx.prec + LEFT_OVER * max(
+            (entry.rad() for entry in off), key=float, default=flint.arb(0)
+        )
+        if all(entry.is_finite() and bool(abs(entry.mid()) < allowed) for entry in off):
+            return C
+        turned = _turned(S, V)
+        if turned is None:
+            return None
+        V = turned
+    return None
+
+
+def _turned(S: flint.arb_mat, V: flint.arb_mat) -> flint.arb_mat | None:
+    """Refined eigenvectors V of S (n, n), turned within each space of eigenvalues too near for them; None where there is none.
+
+    There V^T S V is a multiple of the identity and a small matrix, whose eigenvectors floats find after scaling.
+    """
+    n = S.nrows()
+    T = (V.transpose() * S * V).mid()
+    off = max((abs(T[i, j]) for i in range(n) for j in range(n) if i != j), key=float, default=flint.arb(0))
+    order = sorted(range(n), key=lambda i: float(T[i, i]))
+    spaces = [[order[0]]]
+    for before, i in itertools.pairwise(order):
+        near = bool(abs(T[i, i] - T[before, before]) <= 2 * n * off)
+        spaces[-1].append(i) if near else spaces.append([i])
+    turn, found = flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)]), False
+    for space in spaces:
+        small = [[T[i, j] - (T[space[0], space[0]] if i == j else 0) for j in space] for i in space]
+        largest = max((abs(entry) for row in small for entry in row), key=float)
+        if float(largest) == 0.0:
+            continue
+        scaled = np.array([[float(entry / largest) for entry in row] for row in small])
+        if not np.isfinite(scaled).all():
+            return None
+        found = True
+        vectors = np.linalg.eigh((scaled + scaled.T) / 2)[1]
+        for (row, i), (column, j) in itertools.product(enumerate(space), repeat=2):
+            turn[i, j] = flint.arb(float(vectors[row, column]))
+    return (V * turn).mid() if found else None
 
 
 def _refined(S: flint.arb_mat, V: flint.arb_mat) -> tuple[flint.arb_mat, flint.arb]:

@@ -77,6 +77,11 @@ def subjects() -> dict[str, inspect.Signature]:
     return {name: inspect.signature(definition) for name, definition in _definitions.items()}
 
 
+def is_any_replaced() -> bool:
+    """Whether another implementation stands in for any definition, so that nothing kept of the definitions may be used."""
+    return bool(_replacements.get({}))
+
+
 @contextlib.contextmanager
 def replaced(name: str, implementation: Callable[..., Any]) -> Iterator[None]:
     """Let `implementation` stand in for the subject inside the block."""

@@ -5,6 +5,7 @@ W^O is left out where only singular values matter: its rows are orthonormal.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from theorems.osa.shapes import HeadSize, Length, Steps, Width
 from verify.matrix import eye, kron, singular_values, spectral_norm
 from verify.oracles import SMALLEST_P, LawTest, at_least_probability
 from verify.vocabulary import Claim, Definition, FollowsLaw, Setting
+from verify.vocabulary.subjects import is_any_replaced
 
 if TYPE_CHECKING:
     import torch
@@ -144,10 +146,23 @@ def perturbation_at_paper_scale(head: Head) -> tuple[float, float]:
 
 
 def _measured(generator: Any, samples: int, N: int, d: int, d_v: int, K: int) -> list[tuple[Head, float, float, float]]:
-    """Heads, each with ||J_1||_2 and the extreme singular values of J."""
+    """Heads, each with ||J_1||_2 and the extreme singular values of J.
+
+    They do not depend on the formula, so that those of one state of the generator serve it and its variants.
+    """
+    state = bytes(generator.get_state().tolist())
+    measured = _measured_from.__wrapped__ if is_any_replaced() else _measured_from
+    return measured(str(generator.device), state, samples, N, d, d_v, K)
+
+
+@functools.lru_cache(maxsize=1)
+def _measured_from(
+    device: str, state: bytes, samples: int, N: int, d: int, d_v: int, K: int
+) -> list[tuple[Head, float, float, float]]:
     import torch
 
-    found = []
+    found, generator = [], torch.Generator(device=device)
+    generator.set_state(torch.tensor(list(state), dtype=torch.uint8))
     for _ in range(samples):
         head = untrained_head(generator, N, d, d_v, K, UNTRAINED_ALPHA, EMBEDDINGS)
         J = head.jacobian()

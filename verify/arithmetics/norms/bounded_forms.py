@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -125,10 +126,7 @@ def kron(A: Any, B: Any, *more: Any) -> Any:
 
 @form
 def kron_matmul(factors: Sequence[Any], M: Any) -> Any:
-    product = factors[0]
-    for factor in factors[1:]:
-        product = kron(product, factor)
-    return product @ M
+    return functools.reduce(kron, factors) @ M
 
 
 @form

@@ -21,6 +21,7 @@ from verify.arithmetics.norms.two_blocks import (
     SMALLER,
     coherence,
     factored,
+    largest_of_two,
     roots_of,
     side_by_side,
 )
@@ -115,7 +116,7 @@ class TwoBlocks:
     def _roots(self) -> Reason:
         """The root is at most the sum of both, in either order of the two numbers of which the largest is spoken."""
         w, steps = self.w, [step for step in self.entry.steps if step.rule == ROOT]
-        (several,) = _largest_of_two(w, self.entry.left + self.entry.right)
+        (several,) = largest_of_two(self.entry.left + self.entry.right)
         members = list(w.known.atoms[several].payload)
         cases = []
         for step, value in zip(steps, members, strict=True):
@@ -145,7 +146,7 @@ class TwoBlocks:
         shared = sympy.Mul(*(factor for factor in sympy.Mul.make_args(left)
                              if factor in sympy.Mul.make_args(right) and not factor.is_number))  # fmt: skip
         one, other = left / shared, right / shared
-        several = next(s for s in _largest_of_two(w, one) if _are_gains(w, s))
+        several = next(s for s in largest_of_two(one) if _are_gains(w, s))
         members, cases = list(w.known.atoms[several].payload), []
         for value in members:
             block = w.known.atoms[-value].payload[0]
@@ -156,7 +157,7 @@ class TwoBlocks:
     def _by_members(self, one: Any, other: Any, s: Any, size: Any, known: list[Any]) -> Reason:
         """one <= other, by the quotient of the norm by the gain s of one block, and its norm, for the largest and the smallest."""
         w, gap, found = self.w, sympy.expand(other - one), list[Any]()
-        several = _largest_of_two(w, other + sum(world().facts))
+        several = largest_of_two(other + sum(world().facts))
         norms = next(N for N in several if -size in w.known.atoms[N].payload)
         for fact in world().facts:
             if norms in fact.free_symbols and norms not in gap.free_symbols:
@@ -259,14 +260,6 @@ class TwoBlocks:
         if taken is None:
             raise NotCertified("multiples of assumptions for two blocks")
         return ["facts", taken, rest or ["terms"]]
-
-
-def _largest_of_two(w: Writer, value: Any) -> list[Any]:
-    known = w.known.atoms
-    found = [
-        s for s in value.free_symbols & known.keys() if known[s].kind == "largest of" and len(known[s].payload) == 2
-    ]
-    return sorted(found, key=lambda symbol: str(known[symbol].payload))
 
 
 def _are_gains(w: Writer, several: Any) -> bool:

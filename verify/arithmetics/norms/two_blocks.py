@@ -203,7 +203,7 @@ def _gain_of_product(left: Any, right: Any) -> Between | None:
 @rule(ROOT, says="(x^2 + y^2)^(1/2) <= x + y for x and y that are not negative", rests_on=("root-of-two-squares",))
 def _split_roots(left: Any, right: Any) -> Between | None:
     """A root of two squares that is taken off the right side or added to the left one, in each case of a largest of two."""
-    for several in _largest_of_two(left + right):
+    for several in largest_of_two(left + right):
         steps: list[Step] = []
         for value, other in _in_order(several):
             gap = (right - left).xreplace({several: value})
@@ -216,7 +216,8 @@ def _split_roots(left: Any, right: Any) -> Between | None:
     return None
 
 
-def _largest_of_two(value: Any) -> list[Any]:
+def largest_of_two(value: Any) -> list[Any]:
+    """The quantities in a scalar that are the largest of two numbers, in a fixed order."""
     known = world().atoms
     found = [
         s for s in symbols_of(value) if s in known and known[s].kind == "largest of" and len(known[s].payload) == 2
@@ -306,11 +307,11 @@ def _lowered(value: Any, sign: int) -> Iterator[Any]:
     The largest of two norms stays what it is.  A number that may be negative does not take the place of one that is not: several
     places may change, and the value grows with one of them for the sign that the other has.
     """
-    smallest = {several: sympy.Dummy("smallest", nonnegative=True) for several in _largest_of_two(value)
+    smallest = {several: sympy.Dummy("smallest", nonnegative=True) for several in largest_of_two(value)
                 if all(is_nonnegative(-member) for member in world().atoms[several].payload)}  # fmt: skip
     value = value.xreplace({several: -probe for several, probe in smallest.items()})
     choices = []
-    for several in (*smallest, *_largest_of_two(value)):
+    for several in (*smallest, *largest_of_two(value)):
         members = world().atoms[several].payload
         rises, falls = direction(value, smallest.get(several, several))
         if several in smallest and (falls if sign == 1 else rises):
@@ -356,7 +357,7 @@ def _is_at_most(left: Any, right: Any, own: list[Any]) -> bool:
 def _by_smaller_block(left: Any, right: Any) -> Between | None:
     """A scalar in the smaller of two gains, in both cases."""
     known = world().atoms
-    for several in _largest_of_two(left):
+    for several in largest_of_two(left):
         gains = [-value for value in known[several].payload]
         if not all(g in known and known[g].kind == GAIN for g in gains):
             continue

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +20,8 @@ from verify.arithmetics.symbols.sizes import plain, size_of
 from verify.arithmetics.symbols.sums import single
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
+#: The sum of matrices, at least one.
+_total = functools.partial(functools.reduce, operator.add)
 #: A matrix of more given numbers is not taken apart.
 MOST_NUMBERS = 64
 
@@ -269,13 +273,6 @@ def _range(item: Any, sizes: Sequence[Any]) -> slice:
         if start in ends and stop in ends:
             return slice(ends.index(start), ends.index(stop))
     raise ArithmeticUnsupported(f"the part {item} of blocks of sizes {list(sizes)}")
-
-
-def _total(parts: Sequence[Any]) -> Any:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
 
 
 def _single(blocks: Blocks) -> Any:
