@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 from verify.kernel import quantities as q
@@ -67,15 +66,15 @@ def replaced(value: Scalar, of: Any, by: Scalar, kept: Any = ()) -> Scalar:
     """The scalar with the generator `of` replaced where it stands, outside of norms and of what is in `kept`."""
     found = Scalar({})
     for monomial, c in value.terms.items():
-        term = q.number(c)
-        for g, e in monomial:
+        moving = [(g, e) for g, e in monomial if stands_in(g, of, kept)]
+        # what stays is multiplied at once, by one, which brings it to normal form as a product of single generators would
+        term = Scalar({monomial.difference(moving): c}) * q.number(1)
+        for g, e in moving:
             if g == of:
                 term = term * by**e
-            elif stands_in(g, of, kept):
+            else:
                 inner = [replaced(part, of, by, kept) for part in parts(g)]
                 made = MADE.get(g[0])
                 term = term * (made(inner) if made else q.over(g[0], g[1], inner[0])) ** e
-            else:
-                term = term * Scalar({frozenset({(g, e)}): Fraction(1)})
         found = found + term
     return found

@@ -47,15 +47,22 @@ SYMMETRIC = ("diagonal", "projection", "rows as diagonals", "rows as outer produ
 class Matrix(Expression):
     """A sum of multiples of products of atoms (kind, transposed, rows, columns, data...) of the given shape."""
 
-    __slots__ = ("_free", "_turned", "columns", "key", "rows")
+    __slots__ = ("_free", "_key", "_turned", "columns", "rows")
 
     def __init__(self, rows: Scalar, columns: Scalar, terms: dict[tuple[Any, ...], Scalar]) -> None:
         self.rows, self.columns = rows, columns
         self.terms = {word: c for word, c in terms.items() if c.terms}
-        self.key = (rows, columns, frozenset(self.terms.items()))
+        self._key: tuple[Scalar, Scalar, frozenset[Any]] | None = None
         self._free: frozenset[Index] | None = None
         self._inputs: frozenset[Any] | None = None
         self._turned: Matrix | None = None
+
+    @property
+    def key(self) -> tuple[Scalar, Scalar, frozenset[Any]]:
+        """The shape, and the terms as a set, made when it is asked for."""
+        if self._key is None:
+            self._key = (self.rows, self.columns, frozenset(self.terms.items()))
+        return self._key
 
     @property
     def free(self) -> frozenset[Index]:
@@ -71,7 +78,7 @@ class Matrix(Expression):
         if self.key is not other.key:
             if self.key != other.key:
                 return False
-            other.key = self.key  # the next comparison finds one key
+            other._key = self.key  # the next comparison finds one key
         return True
 
     def __hash__(self) -> int:

@@ -66,13 +66,20 @@ def inputs_in(item: Any) -> frozenset[Any]:
 class Scalar(Expression):
     """A sum of multiples of monomials; `terms` maps monomials to coefficients."""
 
-    __slots__ = ("_free", "key")
+    __slots__ = ("_free", "_key")
 
     def __init__(self, terms: dict[Monomial, Fraction]) -> None:
         self.terms = {monomial: c for monomial, c in terms.items() if c}
-        self.key = frozenset(self.terms.items())
+        self._key: frozenset[tuple[Monomial, Fraction]] | None = None
         self._free: frozenset[Index] | None = None
         self._inputs: frozenset[Any] | None = None
+
+    @property
+    def key(self) -> frozenset[tuple[Monomial, Fraction]]:
+        """The terms as a set, made when it is asked for: most scalars on the way to another are never compared."""
+        if self._key is None:
+            self._key = frozenset(self.terms.items())
+        return self._key
 
     @property
     def free(self) -> frozenset[Index]:
@@ -87,7 +94,7 @@ class Scalar(Expression):
         if self.key is not other.key:
             if self.key != other.key:
                 return False
-            other.key = self.key  # the next comparison finds one key
+            other._key = self.key  # the next comparison finds one key
         return True
 
     def __hash__(self) -> int:
@@ -116,7 +123,7 @@ class Scalar(Expression):
                     plain[monomial] = plain[monomial] + c * d if monomial in plain else c * d
                 else:
                     found = found + Scalar({frozenset((g, e) for g, e in exponents.items() if e): c * d}) * rest
-        return found + Scalar(plain)
+        return found + Scalar(plain) if found.terms else Scalar(plain)
 
     def __pow__(self, exponent: Any) -> Scalar:
         e = Fraction(exponent)
