@@ -2,6 +2,7 @@
 
     @pytest.mark.kept                           code alone decides
     @pytest.mark.kept("docs/wrong-layers.md")   and a file, or the files of a folder, that the test reads
+    @pytest.mark.kept("rocq/*.py")              the files of a pattern, whichever there are
     @pytest.mark.kept("../shared/claims")       outside the project nobody watches what is opened: it has to be named
     @pytest.mark.kept(".")                      every file of the project, for a test that starts processes
     @pytest.mark.kept(".", programs=["git"])    and programs that it or its processes start, besides Python
@@ -158,14 +159,16 @@ def files_of(
     starts = any(map(_starts, own - _whole(root)))
     left_out = [part for part in _shown(root) if not (starts or part & own)]
     engine = _whole(root).difference(*left_out)
-    named_files = {path for name in named if name != EVERY for path in _named(root / name)}
+    named_files = {path for name in named if name != EVERY for path in _named(root, name)}
     known = {path for path in named_files if path.is_file()}  # what is beside a checkout may be missing
     every = _every(root) if EVERY in named else ()
     return engine.union(reached - _whole(root), runners, known, every)
 
 
-def _named(path: Path) -> Iterable[Path]:
-    return _below(path) if path.is_dir() else [path]
+def _named(root: Path, name: str) -> Iterable[Path]:
+    if "*" in name:
+        return root.glob(name)
+    return _below(root / name) if (root / name).is_dir() else [root / name]
 
 
 @functools.cache

@@ -25,6 +25,9 @@ from verify.evidence import parallel
 from verify.evidence.store import EvidenceWriter, read
 from verify.report import SCHEMA_PATH
 
+#: Of tests whose reports ask for the commit of claims in a folder that no repository has.
+WITH_GIT = pytest.mark.kept(".", programs=["git"])
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -43,7 +46,7 @@ def verify_anew(folder: Path, *arguments: str, **environment: str) -> subprocess
     return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, timeout=300, check=False)
 
 
-@pytest.mark.kept
+@WITH_GIT
 def test_run_then_list_show_and_report(folder: Path) -> None:
     assert "open" in verify(folder, "list").stdout
     ran = verify(folder, "run", "--effort", "quick", "--jobs", "1")
@@ -65,7 +68,7 @@ def test_run_then_list_show_and_report(folder: Path) -> None:
     }
 
 
-@pytest.mark.kept
+@WITH_GIT
 def test_claims_in_the_init_of_a_package_or_in_one_module_are_reported(tmp_path: Path) -> None:
     write_claim(tmp_path / "demo_claims", "sound")
     text = (tmp_path / "demo_claims/sound.py").read_text()
@@ -80,7 +83,7 @@ def test_claims_in_the_init_of_a_package_or_in_one_module_are_reported(tmp_path:
     assert "The whole of it (1)" in page
 
 
-@pytest.mark.kept
+@WITH_GIT
 def test_a_false_claim_gives_exit_status_one_everywhere(folder: Path) -> None:
     write_claim(folder / "demo_claims", "false", formula="B.T @ A.T + 1")
     ran = verify(folder, "run", "--effort", "quick", "--jobs", "1")
@@ -123,7 +126,7 @@ def test_an_unfinished_proof_is_not_called_a_violation(folder: Path) -> None:
     assert "violated" not in shown
 
 
-@pytest.mark.kept
+@WITH_GIT
 def test_a_partial_report_says_so(folder: Path) -> None:
     write_claim(folder / "demo_claims", "other")
     verify(folder, "run", "demo.sound", "--effort", "quick", "--jobs", "1")
@@ -132,7 +135,7 @@ def test_a_partial_report_says_so(folder: Path) -> None:
     assert not json.loads((folder / "report/report.json").read_text())["complete"]
 
 
-@pytest.mark.kept
+@WITH_GIT
 def test_a_changed_verdict_fails_against_a_baseline(folder: Path) -> None:
     verify(folder, "run", "--effort", "quick", "--jobs", "1")
     assert verify(folder, "report", "--no-site").returncode == 0
@@ -222,7 +225,7 @@ def test_a_violation_at_one_seed_stands_at_the_next(folder: Path) -> None:
     assert "violated" in verify(folder, "show", "demo.false").stdout
 
 
-@pytest.mark.kept
+@WITH_GIT
 def test_list_and_show_mention_rejected_lines(folder: Path) -> None:
     verify(folder, "run", "--effort", "quick", "--jobs", "1")
     (folder / ".verify/evidence/foreign.jsonl").write_text("[1]\n")

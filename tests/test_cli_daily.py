@@ -94,6 +94,7 @@ def test_the_command_is_a_module_too(folder: Path) -> None:
     assert ran.stdout.startswith("verify ")
 
 
+@pytest.mark.kept(".", programs=["git"])
 def test_show_as_json_is_the_claim_of_the_report(folder: Path) -> None:
     shown = json.loads(verify(folder, "show", "demo.sound", "--json").stdout)
     verify(folder, "report", "--no-site")

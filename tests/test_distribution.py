@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
+
+from verify.report.provenance import _commit
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Of use in a checkout alone.
@@ -42,6 +45,18 @@ def test_the_source_distribution_holds_every_file(tmp_path: Path) -> None:
         names = {name.partition("/")[2] for name in files.getnames()}
     assert not expected - names
     assert not [name for name in names if "__pycache__" in name]
+
+
+def test_a_report_names_the_commit_of_its_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = tracked()
+    found = _commit("theorems")
+    assert listed and found is not None and re.fullmatch(r"[0-9a-f]{40}\+?", found)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], check=True, cwd=ROOT, capture_output=True, text=True).stdout
+    assert found.rstrip("+") == head.strip()
+    (tmp_path / "of_no_repository").mkdir()
+    (tmp_path / "of_no_repository/__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert _commit("of_no_repository") is None
 
 
 def test_the_project_states_no_address_that_the_repository_does_not_know() -> None:

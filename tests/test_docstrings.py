@@ -14,6 +14,8 @@ from theorems.reference import references
 from verify.vocabulary import InputError, Shape, parameter_specs
 from verify.vocabulary.errors import RegistryError
 
+pytestmark = pytest.mark.kept
+
 REFERENCES = references()
 #: With derivatives by a matrix, which has to be laid out as a vector.
 LAID_OUT = [name for name in REFERENCES if re.search("hessian|jacobian", name) and "softmax" not in name]

@@ -132,6 +132,22 @@ def test_what_is_beside_the_project_counts_where_it_is_named(tree: pytest.Pytest
         assert [times(tree), times(tree)] == [2, 0]
 
 
+def test_files_of_a_pattern_count_those_too_that_are_new(tree: pytest.Pytester) -> None:
+    module = tree.path / "test_layers.py"
+    module.write_text(
+        module.read_text()
+        .replace('kept("docs")', 'kept("notes/*.py")')
+        .replace("    assert VALUE", "    [path.read_text() for path in Path('notes').glob('*.py')]\n    assert VALUE")
+    )
+    for name in ("one.py", "another.py"):
+        (tree.path / "notes" / name).touch()
+        assert [times(tree), times(tree)] == [2, 0]
+        write(f"notes/{name}")(tree.path, None)  # type: ignore[arg-type]
+        assert [times(tree), times(tree)] == [2, 0]
+    write("notes/other.md")(tree.path, None)  # type: ignore[arg-type]
+    assert times(tree) == 0
+
+
 def name_every_file(tree: pytest.Pytester, more: str = "", line: str = "pass") -> None:
     """Let the test of the project name all of it, and do one thing more."""
     module = tree.path / "test_layers.py"

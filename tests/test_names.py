@@ -7,6 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.kept("verify")
+
 ENGINE = Path(__file__).parents[1] / "verify"
 #: The checker is read by itself and imports nothing of the engine, so that its classes may be called what others are.
 APART = "kernel"

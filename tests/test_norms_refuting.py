@@ -16,6 +16,8 @@ from verify.checks.satisfied import float_satisfies, one_satisfies
 from verify.vocabulary.registry import load
 
 A, B, C = (sympy.Dummy(name, nonnegative=True) for name in "abc")
+pytestmark = pytest.mark.kept
+
 R = sympy.Dummy("r", real=True)
 N = sympy.Symbol("n", integer=True, positive=True)
 K = sympy.Symbol("K", integer=True, nonnegative=True)

@@ -438,7 +438,7 @@ def test_the_command_prints_the_proof(capsys: pytest.CaptureFixture[str]) -> Non
 # -- what is shown -----------------------------------------------------------------------------------------------------
 
 
-def test_the_page_of_a_claim_shows_its_proof(tmp_path: Path) -> None:
+def test_the_page_of_a_claim_shows_its_proof(of_no_repository: None, tmp_path: Path) -> None:
     claims = load()
     claim = claims["dynamics.lemma-a.1"]
     recorder = EvidenceWriter(tmp_path / "evidence")

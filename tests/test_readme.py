@@ -18,6 +18,8 @@ from verify.report.weights import weights_of
 from verify.site.badge import counted_kinds, drawn_badge
 from verify.vocabulary import Claim, load
 
+pytestmark = pytest.mark.kept(".")
+
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 VERDICTS = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")

@@ -17,6 +17,8 @@ from verify.evidence.verdicts import judge_all
 from verify.report import SCHEMA_PATH
 from verify.vocabulary import load
 
+pytestmark = pytest.mark.kept(".", programs=["git"])
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "demo_claims"
 needs_a_release = pytest.mark.skipif(

@@ -34,7 +34,7 @@ SETTINGS = settings_for("quick")
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def report(of_no_repository: None, tmp_path_factory: pytest.TempPathFactory) -> Report:
     folder: Path = tmp_path_factory.mktemp("evidence")
     registry = Registry(load()[claim_id] for claim_id in CHOSEN)
     recorder = EvidenceWriter(folder)

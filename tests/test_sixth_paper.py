@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import shutil
 import sys
@@ -13,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests import loaded
 from verify.checks.laws import law_tests
 from verify.checks.settings import Settings
-from verify.cli import main
 
 pytestmark = pytest.mark.kept("docs/sixth-paper.md", "docs/sixth-paper")
 
@@ -41,14 +42,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_print_what_the_page_says(
-    folder: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr("os.cpu_count", lambda: 1)  # workers would import torch, each for itself
+def test_commands_print_what_the_page_says(folder: Path, command: str) -> None:
+    alone = "import os, verify.cli\nos.cpu_count = lambda: 1  # workers would import torch, each for itself\n"
+    (folder.parent / "alone.py").write_text(f"{alone}verify.cli.entry()\n")
+    known = os.pathsep.join([str(folder.parent), os.environ.get("PYTHONPATH", "")])
     words = [word.strip("'") for word in command.split()]
-    assert main(words) == 0
-    printed = capsys.readouterr().out.splitlines()
+    ran = loaded.run("alone", words, folder, {**os.environ, "PYTHONPATH": known})
+    assert ran.returncode == 0, ran.stderr
+    printed = ran.stdout.splitlines()
     for expected in COMMANDS[command]:
         assert any(line.startswith(expected) for line in printed), (expected, printed)
 

@@ -6,6 +6,7 @@ import itertools
 from fractions import Fraction
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from verify.arithmetics.symbols.sums import collected
 from verify.matrix import exp, kron, row_sums, softmax
 
 n = SIZES["n"]
+pytestmark = pytest.mark.kept
+
 HEADS = [
     tensor("A", (n, n)),
     tensor("B", (n, n)),

@@ -10,6 +10,8 @@ import torch
 from theorems.transformer.encodings import buckets
 from verify.gate.arguments import without_broken_torchvision
 
+pytestmark = pytest.mark.kept
+
 TOKENS = 600
 #: T5's own 32 buckets up to 128 tokens; others beside them, such as few buckets, odd numbers and distances that are no powers.
 NUMBERS, FARTHEST = (3, 4, 6, 7, 10, 16, 32, 33, 64), (3, 5, 12, 50, 64, 100, 128, 256, 1000)

@@ -17,6 +17,8 @@ from verify.evidence.runner import warnings_only_warn
 from verify.gate.checking import gate
 from verify.gate.findings import SATISFIED
 
+pytestmark = pytest.mark.kept(".")
+
 WARN = "import warnings; warnings.warn('it will go', FutureWarning)"
 
 
