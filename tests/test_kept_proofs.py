@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
+from tests.claims_that_fail import toy
 from verify.checks import bound_proofs
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
 from verify.checks.certificate_steps import rules_of, steps_of
 from verify.checks.certified import kept_of
 from verify.checks.certified_bounds import kept_bound
+from verify.checks.proofs import NOT_TRIED, prove_claim, proved
 from verify.checks.record import UPHELD, VIOLATED
 from verify.checks.settings import EFFORTS, Settings
 from verify.kernel.bounds import RULES
 from verify.kernel.isometries import RULES as ISOMETRIES
+from verify.matrix import total
 from verify.report.proof_texts import derivation_text
-from verify.vocabulary import Claim, load
+from verify.vocabulary import Claim, Equal, Shape, load
 
 pytestmark = pytest.mark.kept
 
@@ -41,8 +45,14 @@ def line_of(name: str) -> str:
 
 
 def with_formula(claim: Claim, formula: Callable[..., Any]) -> Claim:
+    """The claim with another formula, of the same inputs."""
+
+    @functools.wraps(claim.the_formula)
+    def changed(**inputs: Any) -> Any:
+        return claim.evaluate(formula, inputs)
+
     found = copy.copy(claim)
-    found._formula = formula
+    found._formula = changed
     return found
 
 
@@ -68,9 +78,10 @@ def test_the_certificate_of_a_bound_stands_for_its_derivation(name: str, monkeyp
 @pytest.mark.parametrize("name", BOUNDS)
 def test_no_wrong_variant_passes_by_the_certificate_of_the_right_bound(name: str) -> None:
     claim, line = REGISTRY[name], line_of(name)
-    assert is_taken(claim, line) and claim.mutants
-    for mutant in claim.mutants:
-        assert not is_taken(with_formula(claim, mutant.function), line), mutant.name
+    assert is_taken(with_formula(claim, claim.the_formula), line)
+    wrong = [with_formula(claim, mutant.function) for mutant in claim.mutants]
+    assert not any(is_taken(found, line) for found in wrong)
+    assert any(prove_bound_claim(found, with_mutants=False, derive=False).is_stated for found in wrong)
 
 
 def test_a_bound_without_its_hypotheses_does_not_pass_by_its_certificate() -> None:
@@ -142,6 +153,14 @@ def test_a_forged_certificate_of_a_bound_stands_for_nothing(what: str, monkeypat
         assert record.details["entries"][0]["bound"]
 
 
+def test_what_a_certificate_assumes_and_uses_is_named() -> None:
+    used = {
+        name: proved_bound(REGISTRY[name], QUICK).details["hypotheses"] for name in ("skipless.eq-6-wide", BOUNDS[0])
+    }
+    assert used["skipless.eq-6-wide"] == ["d_1 - n >= 0", "d_2 - n >= 0", "d_3 - n >= 0"]
+    assert not any(">= 0" in text for text in used[BOUNDS[0]])
+
+
 def test_equal_numbers_of_other_types_are_no_equal_words() -> None:
     """Python takes 1, 1.0 and true for one another, and the checker does not take them for the same place."""
     claim = REGISTRY["convergence.lemma-9"]
@@ -164,3 +183,32 @@ def test_every_rule_of_the_checker_says_on_which_claims_it_rests() -> None:
         assert steps[0]["says"] and all(fact in REGISTRY for fact in steps[0]["facts"])
     with pytest.raises(KeyError):
         steps_of({**written, "parts": [{"steps": [{"rule": "of nobody", "arguments": []}], "comparison": ["terms"]}]})
+
+
+@pytest.mark.parametrize("name", ["hessian.thm-3.2-qk", "osa.eq-47"])
+def test_no_wrong_variant_passes_by_the_certificate_of_the_right_identity(name: str) -> None:
+    claim = REGISTRY[name]
+    record = proved(claim, QUICK)
+    assert record.outcome == UPHELD and set(record.details["left by mutants"].values()) == {NOT_TRIED}
+    records = [proved(with_formula(claim, mutant.function), QUICK) for mutant in claim.mutants]
+    assert all(record.outcome == VIOLATED for record in records)
+    assert any("remain" in record.message for record in records)
+
+
+def test_an_identity_of_which_both_sides_are_zero_needs_a_wrong_variant_in_any_case() -> None:
+    claim = toy("zero", Equal(), all_sizes=True)
+    claim.formula(none_of)
+    claim.oracle(lambda A: total(A) * 0)
+    claim.mutant("nothing either", lambda A: total(A @ A.T) - total(A @ A.T))
+    assert not prove_claim(claim, enough=0).proved
+    claim = toy("zero-and-another", Equal(), all_sizes=True)
+    claim.formula(none_of)
+    claim.oracle(lambda A: total(A) * 0)
+    claim.mutant("all of it", lambda A: 3 * total(A))
+    claim.mutant("twice", lambda A: 2 * total(A))
+    proof = prove_claim(claim, enough=0)
+    assert proof.proved and list(proof.mutants) == ["all of it"]
+
+
+def none_of(A: Annotated[Any, Shape("m", "n")]) -> Any:
+    return total(A) - total(A)

@@ -26,7 +26,7 @@ from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import World, derivation
 from verify.checks.asked_kinds import kind_asked
-from verify.checks.certificate_steps import rules_of, steps_of
+from verify.checks.certificate_steps import assumed_in, rules_of, steps_of
 from verify.checks.certified import Certified, kept_of
 from verify.checks.certified_bounds import certified_bound, kept_bound
 from verify.checks.evaluation import UNDEFINED, as_balls, flat_objects, one_of, raw_tensors
@@ -366,6 +366,7 @@ def _record(
     details = details_of(claim, proof, spots)
     if certificate is not None:
         details |= _from_certificate(claim, proof, certificate)
+        details["hypotheses"] = list(dict.fromkeys([*details["hypotheses"], *assumed_in(certificate)]))
     return blank(
         claim,
         "proved",

@@ -61,10 +61,11 @@ class Texts:
         if head in BESIDE:
             inner = self.of if head in ("+", "concatenate") else self._inside
             parts = [text for text in map(inner, data) if (head, text) != ("*", "1")] or ["1"]
-            return f"[{BESIDE[head].join(parts)}]" if head == "concatenate" else BESIDE[head].join(parts)
+            joined = BESIDE[head].join(parts)
+            return f"[{joined}]" if head == "concatenate" else _with_minus(joined) if head == "+" else joined
         if head == "sum":
             pairs = zip(map(self._inside, data[::2]), map(self._inside, data[1::2]), strict=True)
-            return " + ".join(part if c == "1" else f"{c} {part}" for c, part in pairs)
+            return _with_minus(" + ".join(part if c == "1" else f"{c} {part}" for c, part in pairs))
         if head == "input":
             return f"{data[0]}[{', '.join(map(self.of, data[3:]))}]" if data[3:] else str(data[0])
         if head == "transpose":
@@ -76,6 +77,11 @@ class Texts:
         if head == "opaque":  # what follows the shape
             return f"{data[0]}({', '.join(map(self.of, data[3:]))})"
         return f"{head}({', '.join(map(self.of, data))})"
+
+
+def _with_minus(text: str) -> str:
+    """A sum as it is written: a - b, not a + -1 b."""
+    return text.replace(" + -1*", " - ").replace(" + -1 ", " - ").replace(" + -", " - ")
 
 
 def steps_of(certificate: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
@@ -111,6 +117,34 @@ def rules_of(certificate: Mapping[str, Any]) -> list[str]:
     return list(found)
 
 
+def assumed_in(certificate: Mapping[str, Any]) -> list[str]:
+    """The inequalities that a certificate uses of those that it assumes, as texts, its cases among them; each once."""
+    found: dict[str, None] = {}
+    for item in (certificate, *(case["certificate"] for case in certificate.get("cases", []))):
+        texts, places = Texts(item["table"]), item["assumptions"]
+        used = {place for part in item["parts"] for place in _assumptions(part, places)}
+        found.update(dict.fromkeys(f"{texts.of(place)} >= 0" for place in places if place in used))
+    return list(found)
+
+
+def _assumptions(reason: Any, places: list[int]) -> Iterator[int]:
+    """The places of assumptions that a part or reason uses; of those of a case, which stand behind them, there are none."""
+    if isinstance(reason, dict):
+        if reason.get("rule") == "assumption":
+            yield reason["arguments"][0]
+        reason = list(reason.values())
+    if not isinstance(reason, list):
+        return
+    if reason[:1] == ["boxes"]:  # which are looked for where all of them hold
+        yield from places
+    if reason[:1] == ["facts"]:
+        for chosen, _ in reason[1]:
+            several = chosen if isinstance(chosen, list) else [chosen]
+            yield from (places[number] for number in several if number < len(places))
+    for part in reason:
+        yield from _assumptions(part, places)
+
+
 def _within(reason: Any) -> Iterator[dict[str, Any]]:
     """The steps within a reason: those that it lists, and the instances of rules that it adds."""
     if isinstance(reason, dict):
@@ -124,4 +158,4 @@ def _within(reason: Any) -> Iterator[dict[str, Any]]:
         yield from _within(part)
 
 
-__all__ = ["rules_of", "steps_of"]
+__all__ = ["assumed_in", "rules_of", "steps_of"]
