@@ -52,7 +52,7 @@ audit: $(VENV)/libraries
 PLAIN := ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Prescott
 AVX2 := ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell
 THREADS := OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2
-ELSEWHERE := --evidence $(abspath $(VENV))-elsewhere/evidence -p no:cacheprovider
+ELSEWHERE := --evidence=$(abspath $(VENV))-elsewhere/evidence -p no:cacheprovider
 ROUNDING_TESTS := tests/test_arithmetic.py tests/test_attacks.py tests/test_bound_proofs.py tests/test_engine_catches.py \
   tests/test_matrix.py tests/test_spectral.py tests/test_whole_records.py
 

@@ -21,6 +21,7 @@ import inspect
 import os
 import re
 from collections.abc import Collection, Generator, Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def _mentioned_by(root: Path, file: Path) -> frozenset[str]:
 
 
 def _is_of_tests(root: Path, file: Path) -> bool:
-    return not any(file.is_relative_to(root / folder) for folder in WHOLE)
+    return file not in _whole(root)
 
 
 def _is_own(root: Path, path: Path) -> bool:
@@ -87,20 +88,32 @@ def _is_own(root: Path, path: Path) -> bool:
     return bool(parts) and not hidden and not any(part.endswith(".egg-info") for part in parts)
 
 
-def _reached_from(root: Path, files: Iterable[Path]) -> set[Path]:
-    """Modules of the project that these files come to, themselves among them."""
+@functools.cache
+def _leads_to(root: Path, file: Path) -> frozenset[Path]:
+    """Modules of the project that a file names, and the packages that they are in."""
+    names = {
+        ".".join(parts[:number])
+        for parts in (name.split(".") for name in _mentioned_by(root, file))
+        for number in range(1, len(parts) + 1)
+    }
+    return frozenset(path for name in names if (path := _module_file(root, name)) is not None)
+
+
+@functools.cache
+def _reached_from(root: Path, file: Path) -> frozenset[Path]:
+    """Modules of the project that a file comes to, itself among them."""
     found: set[Path] = set()
-    left = list(files)
+    left = {file}
     while left:
-        file = left.pop()
-        if file in found:
-            continue
-        found.add(file)
-        for name in _mentioned_by(root, file):
-            parts = name.split(".")
-            above = (_module_file(root, ".".join(parts[:number])) for number in range(1, len(parts) + 1))
-            left.extend(path for path in above if path is not None)
-    return found
+        found |= left
+        left = set().union(*(_leads_to(root, each) for each in left)) - found
+    return frozenset(found)
+
+
+@functools.cache
+def _starts(file: Path) -> bool:
+    """Whether the text of a module speaks of other processes or other runs of pytest."""
+    return bool(_STARTS.search(file.read_text(encoding="utf-8")))
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -110,6 +123,12 @@ def _below(folder: Path) -> Iterator[Path]:
 @functools.cache
 def _whole(root: Path) -> frozenset[Path]:
     return frozenset(path for folder in WHOLE for path in _below(root / folder))
+
+
+@functools.cache
+def _shown(root: Path) -> tuple[frozenset[Path], ...]:
+    """The files of each of the parts."""
+    return tuple(frozenset(path for path in _whole(root) if path.is_relative_to(root / part)) for part in PARTS)
 
 
 @functools.cache
@@ -133,16 +152,16 @@ def files_of(
     """The files that decide the outcome of tests of a module that name some of them and use the fixtures of others."""
     above = [folder / "conftest.py" for folder in module.parents if folder.is_relative_to(root)]
     runners = [path for path in (*above, *(root / name for name in RUNNERS)) if path.is_file()]
-    reached = _reached_from(root, [module, *(path for path in runners if path.suffix == ".py")])
-    own = _reached_from(root, [module, *fixtures])
-    starts = any(_STARTS.search(path.read_text(encoding="utf-8")) for path in own if _is_of_tests(root, path))
-    shown = [root / part for part in PARTS]
-    left_out = [part for part in shown if not (starts or any(path.is_relative_to(part) for path in own))]
-    engine = {path for path in _whole(root) if not any(path.is_relative_to(part) for part in left_out)}
+    of_runners = (_reached_from(root, path) for path in runners if path.suffix == ".py")
+    reached = _reached_from(root, module).union(*of_runners)
+    own = _reached_from(root, module).union(*(_reached_from(root, path) for path in fixtures))
+    starts = any(map(_starts, own - _whole(root)))
+    left_out = [part for part in _shown(root) if not (starts or part & own)]
+    engine = _whole(root).difference(*left_out)
     named_files = {path for name in named if name != EVERY for path in _named(root / name)}
     known = {path for path in named_files if path.is_file()}  # what is beside a checkout may be missing
     every = _every(root) if EVERY in named else ()
-    return frozenset({*engine, *(path for path in reached if _is_of_tests(root, path)), *runners, *known, *every})
+    return engine.union(reached - _whole(root), runners, known, every)
 
 
 def _named(path: Path) -> Iterable[Path]:
@@ -150,13 +169,22 @@ def _named(path: Path) -> Iterable[Path]:
 
 
 @functools.cache
-def _digest(file: Path) -> str:
-    return digest_of([file.read_bytes().hex()])
+def _named_digest(root: Path, file: Path) -> str:
+    """The name of a file in the project, or beside it, and a hash of what it says."""
+    return f"{os.path.relpath(file, root)} {sha256(file.read_bytes()).hexdigest()}"
 
 
 def fingerprint(root: Path, files: Collection[Path], about: Iterable[str]) -> str:
     """A hash of the files, under their names, and of whatever else decides."""
-    return digest_of([*about, *(f"{path.relative_to(root)} {_digest(path)}" for path in sorted(files))])[:16]
+    return digest_of([*about, *sorted(_named_digest(root, path) for path in files)])[:16]
+
+
+def forget() -> None:
+    """Look for all inputs again, after files have changed."""
+    for cached in (
+        _module_file, _mentioned_by, _leads_to, _reached_from, _starts, _whole, _shown, _every, files_of, _named_digest,
+    ):  # fmt: skip
+        cached.cache_clear()
 
 
 # -- what a test opens -------------------------------------------------------------------------------------------------
@@ -207,8 +235,7 @@ class Kept:
         options = ("effort", "device", "dtype", "hypothesis_seed", "pythonwarnings", "override_ini")
         self.about = [*surroundings(), *(f"{name}={getattr(config.option, name, None)}" for name in options)]
         self.effort = config.option.effort
-        for cached in (_module_file, _mentioned_by, _whole, _every, files_of, _digest):
-            cached.cache_clear()
+        forget()
         folders = (*WHOLE, "tests", "docs")
         self.state = {path: _state(path) for folder in folders for path in _below(self.root / folder)}
         listen()
@@ -226,14 +253,22 @@ class Kept:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         marked = [(item, marker) for item in session.items if (marker := item.get_closest_marker("kept"))]
+        found: dict[
+            tuple[Any, ...], tuple[frozenset[Path], str]
+        ] = {}  # cases of a test have one object for its fixtures
         prints: dict[tuple[frozenset[Path], tuple[str, ...]], str] = {}
+        beside_of = functools.cache(lambda programs: tuple(around_processes(programs)))
         for item, marker in marked:
-            files = self.files[item.nodeid] = files_of(self.root, item.path, marker.args, _fixtures_of(item, self.root))
-            self.state.update({path: _state(path) for path in files if path not in self.state})
-            beside = tuple(around_processes(_programs(marker))) if EVERY in marker.args else ()
-            if (files, beside) not in prints:
-                prints[files, beside] = fingerprint(self.root, files, [*self.about, *beside])
-            self.fingerprints[item.nodeid] = prints[files, beside]
+            given = (item._fixtureinfo, item.path, marker.args, _programs(marker))  # type: ignore[attr-defined]
+            alike = (id(given[0]), *given[1:])
+            if alike not in found:
+                files = files_of(self.root, item.path, marker.args, _fixtures_of(item, self.root))
+                beside = beside_of(_programs(marker)) if EVERY in marker.args else ()
+                if (files, beside) not in prints:
+                    self.state.update({path: _state(path) for path in files if path not in self.state})
+                    prints[files, beside] = fingerprint(self.root, files, [*self.about, *beside])
+                found[alike] = files, prints[files, beside]
+            self.files[item.nodeid], self.fingerprints[item.nodeid] = found[alike]
         if not marked:
             return
         records = in_force(current(read(self.folder)[0], self.fingerprints))

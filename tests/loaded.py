@@ -2,8 +2,8 @@
 
 The process is a fresh interpreter, started when the first command asks for it.  It imports and does nothing else, so that a
 fork of it has neither the caches nor the settings of the tests; its folder, its environment, what it prints and its exit
-status are its own.  What an interpreter reads when it starts (`sitecustomize`, `PYTHONWARNINGS`, its options) a fork has
-from that process: tests of these start an interpreter.
+status are its own.  Workers of pytest-xdist that a command starts are forks too.  What an interpreter reads when it starts
+(`sitecustomize`, `PYTHONWARNINGS`, its options) a fork has from that process: tests of these start an interpreter.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
-from tests.opened import add_opened, unwatched, watching
+from tests.opened import STARTED, add_opened, unwatched, watching
 
 ROOT = Path(__file__).resolve().parents[1]
 #: What the commands import sooner or later.
@@ -145,6 +147,7 @@ def _load() -> None:
     for name in MODULES:
         with contextlib.suppress(ImportError):  # of an extra that is not installed
             importlib.import_module(name)
+    importlib.import_module("execnet.gateway_io").Popen2IOMaster.__init__ = _as_fork
     modules_of = importlib.import_module("verify.vocabulary.registry").modules_of
     for name in CLAIMS:
         modules_of(name)
@@ -182,6 +185,63 @@ def _become(installed: list[str], module: str, arguments: list[str], cwd: str, e
         Path(out).with_name("opened").write_text("\n".join(opened), encoding="utf-8", errors="replace")
         sys.stdout.flush()
         sys.stderr.flush()
+        os._exit(status)
+
+
+#: This process's ends of the pipes of all workers: the next worker must not hold them open, nor close them as files.
+_ENDS: list[IO[bytes]] = []
+
+
+class Forked:
+    """In the place of the `Popen` of a worker of pytest-xdist: a fork of its controller, which does what `-c code` would."""
+
+    def __init__(self, code: str) -> None:
+        add_opened([f"{STARTED}{sys.executable}"])  # nobody sees what the worker opens
+        read, stdin = os.pipe()
+        stdout, write = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of threads, which serve the other workers and have nothing to do here
+            self.pid = os.fork()
+        if self.pid == 0:
+            for end in (stdin, stdout, *(file.fileno() for file in _ENDS if not file.closed)):
+                os.close(end)
+            _work(code, read, write)
+        os.close(read)
+        os.close(write)
+        self.stdin, self.stdout = os.fdopen(stdin, "wb"), os.fdopen(stdout, "rb")
+        _ENDS.extend([self.stdin, self.stdout])
+
+    def wait(self) -> int:
+        """Its exit status."""
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def kill(self) -> None:
+        """End it at once."""
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def _as_fork(io: Any, command: list[str], execmodel: Any) -> None:
+    """`Popen2IOMaster.__init__` of execnet."""
+    io.popen = Forked(command[-1])
+    super(type(io), io).__init__(io.popen.stdin, io.popen.stdout, execmodel=execmodel)
+
+
+def _work(code: str, read: int, write: int) -> None:
+    """In the worker: its code, from here to its end."""
+    status = 1
+    try:
+        atexit._clear()
+        for theirs, own in ((read, 0), (write, 1)):
+            os.dup2(theirs, own)
+            os.close(theirs)
+        sys.stdin = os.fdopen(0, "r", closefd=False)
+        sys.stdout, sys.stderr = (os.fdopen(own, "w", closefd=False) for own in (1, 2))
+        exec(code, {"__name__": "__main__"})
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        atexit._run_exitfuncs()
         os._exit(status)
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
+import contextvars
 import dataclasses
+import fractions
 import functools
+import itertools
+import numbers
 import operator
+import random
 import types
 from typing import Annotated, Any
 
@@ -14,12 +20,16 @@ import pytest
 import sympy
 import torch
 
+import tests.test_asked_kinds  # noqa: PLW0406
 from tests.claims_that_fail import toy
+from verify.arithmetics.guarded import guarded
 from verify.checks.asked_kinds import kind_asked
 from verify.checks.bound_proofs import prove_bound_claim
+from verify.checks.operands import size_symbol
 from verify.checks.proofs import prove_claim
-from verify.matrix import COLUMN, Layout, frobenius_norm, spectral_norm
-from verify.vocabulary import AtMost, Claim, Equal, Shape
+from verify.matrix import COLUMN, Layout, concatenate, each, frobenius_norm, spectral_norm
+from verify.vocabulary import Assumption, AtMost, Claim, Equal, Shape
+from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.registry import load
 
 pytestmark = pytest.mark.kept
@@ -153,7 +163,114 @@ def in_a_table(A: Wide) -> Any:
     return TABLE["first"](A)
 
 
+def by_kind_of_array(A: Wide) -> Any:
+    return 2 * A if np.array(A.shape[1]).dtype != object and A.shape[1] == 37 else A
+
+
+def by_kind_in_a_table(A: Wide) -> Any:
+    kind = np.result_type(np.ones(1) * A.shape[1])
+    return 2 * A if [0, A.shape[1]][kind != object] == 37 else A  # noqa: E721
+
+
+def by_hash(A: Wide) -> Any:
+    return 2 * A if A.shape[1].__hash__ is not None and A.shape[1] == 37 else A
+
+
+def by_documentation(A: Wide) -> Any:
+    return 2 * A if A.shape[1].__doc__ == int.__doc__ and A.shape[1] == 37 else A
+
+
+def by_abstract_class(A: Wide) -> Any:
+    return 2 * A if numbers.Integral.__instancecheck__(A.shape[1]) and A.shape[1] == 37 else A
+
+
+def by_comparison_of_a_fraction(A: Wide) -> Any:
+    return 2 * A if fractions.Fraction.__eq__(fractions.Fraction(37), A.shape[1]) == True else A  # noqa: E712
+
+
+def by_length(A: Wide) -> Any:
+    return 2 * A if operator.length_hint(A.T, 0) == 37 else A
+
+
+def in_a_thread(A: Wide) -> Any:
+    return 2 * A if concurrent.futures.ThreadPoolExecutor(1).submit(lambda: A.shape[1] == 37).result() else A
+
+
+def in_another_context(A: Wide) -> Any:
+    return 2 * A if contextvars.Context().run(lambda: A.shape[1] == 37) else A
+
+
+def by_name_of_a_type(A: Wide) -> Any:
+    return 2 * A if torch.typename(A.shape[1]) == "int" and A.shape[1] == 37 else A
+
+
+def by_chance(A: Wide) -> Any:
+    return 2 * A if random.random() < 1e-9 else A
+
+
+def doubled_where_it_asks(function: Any) -> Any:
+    @functools.wraps(function)
+    def doubled(A: Any) -> Any:
+        return 2 * function(A) if isinstance(A.shape[1], int) and A.shape[1] == 37 else function(A)
+
+    return doubled
+
+
+@doubled_where_it_asks
+def decorated(A: Any) -> Any:
+    return A * 1
+
+
+NORM_THAT_ASKS = doubled_where_it_asks(frobenius_norm)
+
+
+def in_what_decorates(A: Wide) -> Any:
+    return decorated(A)
+
+
+def in_what_decorates_a_primitive(A: Wide) -> Any:
+    return A * (NORM_THAT_ASKS(A) / frobenius_norm(A))
+
+
+SPACE = types.SimpleNamespace(inner=by_class)
+
+
+def in_a_namespace(A: Wide) -> Any:
+    return SPACE.inner(A)
+
+
+class Holder:
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+
+HOLDER = Holder(by_class)
+
+
+def in_an_attribute(A: Wide) -> Any:
+    return HOLDER.inner(A)
+
+
+def in_what_it_imports(A: Wide) -> Any:
+    from tests.test_asked_kinds import by_class as inner
+
+    return inner(A)
+
+
+def in_a_package(A: Wide) -> Any:
+    return tests.test_asked_kinds.by_class(A)
+
+
+def in_a_library_by_another_name(A: Wide) -> Any:
+    library = np
+    return 2 * A if library.isscalar(A.shape[1]) and A.shape[1] == 37 else A
+
+
 ASKING = [
+    by_kind_of_array, by_kind_in_a_table, by_hash, by_documentation, by_abstract_class, by_comparison_of_a_fraction,
+    by_length, in_a_thread, in_another_context, by_name_of_a_type, by_chance, in_what_decorates,
+    in_what_decorates_a_primitive, in_a_namespace, in_an_attribute, in_what_it_imports, in_a_package,
+    in_a_library_by_another_name,
     by_class, by_attribute, by_type, by_refusal, by_suppressed_refusal, by_sameness, by_representation, by_sympy, by_numpy,
     by_torch, within, as_default, in_another_module, in_a_partial_function, by_match, by_another_name,
     by_sameness_or_none, by_operator, by_dispatch, in_an_object, in_a_method, in_a_table,
@@ -166,6 +283,105 @@ def test_what_asks_is_not_proved(formula: Any) -> None:
     claim.formula(formula)
     claim.oracle(lambda A: 1 * A)
     assert "asks what kind of operands" in (prove_claim(claim).reason or "")
+
+
+COUNTED = itertools.count()
+CALLS = 0
+
+
+def by_number_of_the_call(A: Wide) -> Any:
+    return A * 1 if next(COUNTED) < 1_000_000 else 2 * A
+
+
+def by_a_counter(A: Wide) -> Any:
+    global CALLS  # noqa: PLW0603
+    CALLS += 1
+    return A * 1 if CALLS < 1_000_000 else 2 * A
+
+
+def by_a_counter_of_its_own() -> Any:
+    calls = 0
+
+    def counted(A: Wide) -> Any:
+        nonlocal calls
+        calls += 1
+        return A * 1 if calls < 1_000_000 else 2 * A
+
+    return counted
+
+
+def with_a_variable_within(A: Wide) -> Any:
+    times = 1
+
+    def twice() -> None:
+        nonlocal times
+        times = 2
+
+    twice()
+    return A * times
+
+
+@pytest.mark.parametrize("formula", [by_number_of_the_call, by_a_counter, by_a_counter_of_its_own()])
+def test_what_counts_its_calls_is_not_proved(formula: Any) -> None:
+    assert "from one call to the next" in (kind_asked(claim_of(formula)) or "")
+
+
+def test_a_variable_that_ends_with_the_call_is_no_such_thing() -> None:
+    assert kind_asked(claim_of(with_a_variable_within)) is None
+
+
+MATRIX_OF_FLOATS = np.ones((2, 2))
+MATRIX_OF_MACHINE_INTEGERS = np.ones((2, 2), dtype=np.int64)
+
+
+def of_a_size_and_floats(A: Wide) -> Any:
+    return A * (A.shape[1] * MATRIX_OF_FLOATS)[0, 0] - A * (np.ones(1) * A.shape[1])[0] + A
+
+
+def of_a_size_and_machine_integers(A: Wide) -> Any:
+    return A * (MATRIX_OF_MACHINE_INTEGERS * A.shape[1])[0, 0]
+
+
+def test_a_size_times_an_array_of_floats_is_proved() -> None:
+    claim = toy("of-arrays", Equal(), all_sizes=True)
+    claim.formula(of_a_size_and_floats)
+    claim.oracle(lambda A: A * 1)
+    claim.mutant("three times", lambda A: A * 3)
+    assert prove_claim(claim).proved
+
+
+def test_machine_integers_overflow() -> None:
+    assert "MATRIX_OF_MACHINE_INTEGERS" in (kind_asked(claim_of(of_a_size_and_machine_integers)) or "")
+    with pytest.raises(ArithmeticUnsupported, match="multiply of n"):
+        MATRIX_OF_MACHINE_INTEGERS * guarded(size_symbol("n"))
+    with pytest.raises(ArithmeticUnsupported, match="an array of n"):
+        np.array(guarded(size_symbol("n")))
+
+
+def twice_where_many_matrices(A: Wide) -> Any:
+    columns = each(A.shape[1], lambda i: A[:, i : i + 1])
+    return 2 * A if isinstance(columns, list) and len(columns) == 37 else A
+
+
+def concatenated_as_a_list(A: Wide) -> Any:
+    columns = each(A.shape[1], lambda i: A[:, i : i + 1])
+    return concatenate(columns if isinstance(columns, list) else [columns], axis=1)
+
+
+def test_a_family_says_that_it_is_a_list() -> None:
+    for formula, is_proved in ((twice_where_many_matrices, False), (concatenated_as_a_list, True)):
+        claim = toy(formula.__name__, Equal(), all_sizes=True, sizes={"m": (2, 3), "n": (2, 4)})
+        claim.formula(formula)
+        claim.oracle(lambda A: 1 * A)
+        claim.mutant("with three", lambda A: A * 3)
+        assert prove_claim(claim).proved == is_proved
+
+
+def test_a_test_of_an_assumption_does_not_ask_either() -> None:
+    assumption = Assumption("A is positive", positive=by_class)
+    claim = toy("assuming", Equal(), all_sizes=True, assumptions=[assumption])
+    claim.formula(lambda A: A)
+    assert "isinstance" in (kind_asked(claim) or "")
 
 
 def by_text(A: Wide) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -15,7 +16,13 @@ import jsonschema
 import pytest
 
 from tests import loaded
+from tests.claims_that_fail import TRUE_BOUND, TRUE_IDENTITY
 from tests.conftest import write_claim
+from tests.deadly import DEADLY, deadly
+from verify.checks.record import UPHELD
+from verify.checks.settings import settings_for
+from verify.evidence import parallel
+from verify.evidence.store import EvidenceWriter, read
 from verify.report import SCHEMA_PATH
 
 
@@ -223,16 +230,38 @@ def test_list_and_show_mention_rejected_lines(folder: Path) -> None:
         assert "rejected evidence: .verify/evidence/foreign.jsonl:1: not a record" in verify(folder, *arguments).stderr
 
 
-@pytest.mark.kept(".")
-@pytest.mark.long("two workers import torch, and two more after the first were killed")
+@pytest.mark.kept
 def test_a_killed_worker_is_named_and_the_rest_goes_on(folder: Path) -> None:
+    """Each check of a claim kills its worker, and each worker that follows; here they are forks, below interpreters."""
+    (folder / "forking.py").write_text(
+        "import multiprocessing, verify.cli\n"
+        "contexts = multiprocessing.get_context\n"
+        "multiprocessing.get_context = lambda method: contexts('fork')\n"
+        "verify.cli.entry()\n"
+    )
     write_claim(folder / "demo_claims", "suicidal", before="import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     for number in range(3):
         write_claim(folder / "demo_claims", f"other_{number}")
-    ran = verify(folder, "run", "--effort", "quick", "--jobs", "2")
+    command = ["--package", "demo_claims", "run", "--effort", "quick", "--jobs", "2"]
+    ran = loaded.run("forking", command, folder)
     assert ran.returncode == 1
     assert "demo.suicidal" in ran.stdout and "worker process died" in ran.stdout
     assert "4 holds, 1 open" in ran.stdout or "1 open, 4 holds" in ran.stdout
+
+
+@pytest.mark.kept(".")
+def test_of_workers_that_are_interpreters_a_killed_one_is_named_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = [TRUE_IDENTITY, TRUE_BOUND]
+    tasks = [(claim.id, check) for claim in claims for check in ("enclosed", "exact")]
+    monkeypatch.setattr(parallel, "_work", deadly)
+    said, recorder = io.StringIO(), EvidenceWriter(folder)
+    parallel.run_tasks("tests", claims, [*tasks, (TRUE_BOUND.id, DEADLY)], settings_for("quick"), recorder, 2, said)
+    found = {(record.claim, record.check): record for record in read(folder)[0]}
+    assert {task for task, record in found.items() if record.outcome == UPHELD} == set(tasks)
+    assert found.keys() - set(tasks) == {(TRUE_BOUND.id, DEADLY)} and "[5/5]" in said.getvalue()
+    assert found[TRUE_BOUND.id, DEADLY].message == "the worker process died during this check"
 
 
 @pytest.mark.kept
@@ -320,8 +349,15 @@ def test_a_fork_looks_where_an_interpreter_looks(tmp_path: Path) -> None:
 
 
 @pytest.mark.kept(".")
-def test_listing_does_not_import_torch() -> None:
+def test_listing_does_not_import_torch(folder: Path) -> None:
+    """Neither of the theorems of this package, with their release, nor of others, with evidence of a run."""
+    assert verify(folder, "run", "--effort", "quick", "--jobs", "1").returncode == 0
     code = (
-        "import sys, verify.cli; verify.cli.main(['list']); sys.exit('torch' in sys.modules or 'sympy' in sys.modules)"
+        "import sys, verify.cli\n"
+        "done = verify.cli.main(['--package', 'demo_claims', 'list']) + verify.cli.main(['list'])\n"
+        "sys.exit(done or 'torch' in sys.modules or 'sympy' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=120).returncode == 0
+    listed = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert listed.returncode == 0 and "demo.sound" in listed.stdout and "osa.alg-1" in listed.stdout

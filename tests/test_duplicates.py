@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from verify.checks.duplicates import duplicates, says_the_same
+from tests.statements.duplicates import duplicates, says_the_same
 from verify.checks.settings import settings_for
 from verify.matrix import eye, frobenius_norm, ones, spectral_norm, trace
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Paper, Real, Shape, load

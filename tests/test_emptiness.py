@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from verify.checks.emptiness import empty
+from tests.statements.emptiness import empty
 from verify.checks.settings import settings_for
 from verify.matrix import frobenius_norm, hadamard, ones, row_sums, softmax, spectral_norm, sqrt, total
 from verify.oracles import jacobian

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import math
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -19,9 +20,9 @@ from verify.checks.proofs import _problem, prove_claim, size_symbol
 from verify.checks.record import VIOLATED
 from verify.checks.settings import EFFORTS, Settings
 from verify.evidence.runner import run_check
-from verify.matrix import block_diag, concatenate, each, expm, eye, inverse, sqrt, total, trace, vec_r
+from verify.matrix import block_diag, concatenate, each, expm, eye, inverse, ones, sqrt, total, trace, vec_r
 from verify.oracles import Normal, expectation
-from verify.vocabulary import Assumption, Claim, Equal, Real, RegistryError, Shape
+from verify.vocabulary import Assumption, Claim, Equal, Real, RegistryError, Shape, Size
 from verify.vocabulary.hypotheses import normal_entries, symmetric, unit_rows
 
 pytestmark = pytest.mark.kept
@@ -131,6 +132,22 @@ def test_a_size_is_compared_with_no_number_of_another_kind(decision: Any) -> Non
     assert "ArithmeticUnsupported" in reason or "asks what kind of operands" in reason
 
 
+#: Equations that hold in floats at some sizes, by their rounding or since they overflow.
+IN_FLOATS = {
+    "n sqrt(2) = 37 sqrt(2)": lambda m, n: n * math.sqrt(2) == 37 * math.sqrt(2),
+    "n pi = 37 pi": lambda m, n: n * math.pi == 37 * math.pi,
+    "n 10^305 = oo": lambda m, n: n * 1e305 == math.inf,
+    "n + 10^-18 = 37": lambda m, n: n + 1e-18 == 37,
+    "n / 10 > 3.65": lambda m, n: n * 0.1 > 3.65,
+}
+
+
+@pytest.mark.parametrize("decision", IN_FLOATS.values(), ids=IN_FLOATS)
+def test_a_size_is_compared_with_no_float_that_rounds(decision: Any) -> None:
+    claim = claim_of(twice_where(decision), lambda A: A, sizes={"m": (2, 3), "n": (2, 4)})
+    assert "a comparison" in (prove_claim(claim).reason or "")
+
+
 @pytest.mark.parametrize(
     ("decision", "sizes"),
     [
@@ -181,6 +198,80 @@ def test_a_decision_on_a_scalar_or_on_entries_is_no_proof(formula: Any, oracle: 
     assert "decision" in (prove_claim(claim_of(formula, oracle)).reason or "") or "comparison" in (
         prove_claim(claim_of(formula, oracle)).reason or ""
     )
+
+
+def rows_of(length: Callable[..., Any], stop: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(A: Wide) -> Any:
+        return A * total(ones(1, length(*A.shape))[:, : stop(*A.shape)])
+
+    return counted
+
+
+#: The length of a row of ones, and the end of a slice of it, which is negative at some sizes: then it counts from the end.
+NEGATIVE_ENDS = {
+    "(n - 37)^2 - 1": (lambda m, n: n**2 + 1368, lambda m, n: n**2 - 74 * n + 1368, "n = 37"),
+    "m - n + 1000": (lambda m, n: m + 1000, lambda m, n: m - n + 1000, "n = 1003"),
+    "2m - 3n + 1000": (lambda m, n: 2 * m + 1000, lambda m, n: 2 * m - 3 * n + 1000, "does not grant at m = 2, n = "),
+    "(m - 40)(m - 42)": (lambda m, n: m**2 + 1680, lambda m, n: m**2 - 82 * m + 1680, "m = 41"),
+}
+
+
+@pytest.mark.parametrize(("length", "stop", "where"), NEGATIVE_ENDS.values(), ids=NEGATIVE_ENDS)
+def test_a_slice_whose_end_is_negative_at_sizes_that_are_not_drawn_is_no_proof(
+    length: Any, stop: Any, where: str
+) -> None:
+    claim = claim_of(rows_of(length, stop), lambda A: A * stop(*A.shape), sizes={"m": (2, 3), "n": (2, 4)})
+    assert where in (prove_claim(claim).reason or "")
+
+
+@pytest.mark.parametrize(
+    ("length", "stop"),
+    [
+        (lambda m, n: n**2 + 9, lambda m, n: n**2 - 4 * n + 4),  # (n - 2)^2
+        (lambda m, n: m * n, lambda m, n: m * n - m),
+        (lambda m, n: m + n, lambda m, n: m + n - 4),
+    ],
+)
+def test_a_slice_whose_end_is_never_negative_is_one(length: Any, stop: Any) -> None:
+    claim = claim_of(rows_of(length, stop), lambda A: A * stop(*A.shape), sizes={"m": (2, 3), "n": (2, 4)})
+    claim.mutant("one more", lambda A: A * (stop(*A.shape) + 1))
+    assert prove_claim(claim).proved, prove_claim(claim).reason
+
+
+def test_an_inequality_of_products_that_does_not_follow_is_not_granted() -> None:
+    claim = claim_of(
+        rows_of(lambda m, n: m * n + m**2 + n**2, lambda m, n: m**2 + n**2 - m * n),
+        lambda A: A * (A.shape[0] ** 2 + A.shape[1] ** 2 - A.shape[0] * A.shape[1]),
+        sizes={"m": (2, 3), "n": (2, 4)},
+    )
+    assert "no reason why there are none" in (prove_claim(claim).reason or "")
+
+
+def twice_the_quotient(A: Square) -> Any:
+    n = A.shape[0]
+    return A * (2 * ((n**2 + n * 34) // 35 * 35) / (n**2 + n * 34))
+
+
+def test_a_quotient_that_is_whole_at_few_remainders_is_not_granted() -> None:
+    claim = claim_of(twice_the_quotient, lambda A: 2 * A, sizes={"n": (35, 36)})
+    assert "is a whole number, which the claim does not grant" in (prove_claim(claim).reason or "")
+
+
+def twice_without_steps(A: Wide, K: Annotated[int, Size("K")]) -> Any:
+    return 2 * A if K == 0 else A * 1
+
+
+def test_a_size_that_may_be_0_is_0_in_one_of_the_comparisons_with_numbers() -> None:
+    claim = claim_of(
+        twice_without_steps, lambda A: 1 * A, sizes={"m": (1, 9), "n": (1, 4), "K": (0, 3)},
+        where=lambda sizes: sizes["K"] > 0 or sizes["m"] == 9,
+    )  # fmt: skip
+    for name, factor in (("doubled", 2), ("tripled", 3)):
+        claim.mutant(name, lambda value, factor=factor: factor * value)
+    assert {"m": 9, "n": 2, "K": 0} in spots.spot_sizes(claim, 0)
+    (check,) = [check for check in checks_of(claim, Settings(EFFORTS["quick"])) if check.name == "proved"]
+    record = run_check(claim, check, Settings(EFFORTS["quick"]))
+    assert record.outcome == VIOLATED and "K = 0" in record.message
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------
@@ -240,11 +331,37 @@ def test_it_says_all_of_the_multiple() -> None:
         ("A is anti-symmetric", symmetric("A", stated="A is anti-symmetric")),
         ("A is not symmetric", symmetric("A", stated="symmetric")),
         ("the rows are unitary", unit_rows("A", stated="unit")),
+        ("the rows of A are unitary", unit_rows("A", stated="unit")),
+        ("B is symmetric", symmetric("A", stated="B is symmetric")),
+        ("the matrix is symmetric", symmetric("A", stated="is symmetric")),
+        ("W_A is symmetric", symmetric("A", stated="is symmetric")),
+        ("A B is symmetric", symmetric("A", stated="symmetric")),
+        ("A^T B is symmetric", symmetric("A", stated="symmetric")),
+        ("B^T A is symmetric", symmetric("A", stated="symmetric")),
+        ("A or B is symmetric", symmetric("A", stated="symmetric")),
+        ("A is symmetric if n = 2", symmetric("A", stated="A is symmetric")),
+        ("A need not be symmetric", symmetric("A", stated="symmetric")),
+        ("A is never symmetric", symmetric("A", stated="symmetric")),
+        ("A is nearly symmetric", symmetric("A", stated="symmetric")),
     ],
 )
-def test_a_quotation_says_what_is_assumed(assumption: str, hypothesis: Any) -> None:
+def test_a_quotation_says_what_is_assumed_of_the_input(assumption: str, hypothesis: Any) -> None:
     with pytest.raises(RegistryError, match="no assumption states"):
         toy("quoted", Equal(), assumptions=[assumption], hypotheses=(hypothesis,))
+
+
+@pytest.mark.parametrize(
+    ("assumption", "hypothesis"),
+    [
+        ("A is symmetric", symmetric("A", stated="A is symmetric")),
+        ("A and B are symmetric", symmetric("B", stated="symmetric")),
+        ("A_k is symmetric", symmetric("A", stated="A_k is symmetric")),
+        (r"\\|A_{[i,:]}\\| = 1 for every i", unit_rows("A", stated="= 1 for every i")),
+        ("C = A B A^T, all of A symmetric", symmetric("A", stated="symmetric")),
+    ],
+)
+def test_an_input_may_have_an_index_in_the_text(assumption: str, hypothesis: Any) -> None:
+    assert toy("quoted", Equal(), assumptions=[assumption], hypotheses=(hypothesis,)).hypotheses == (hypothesis,)
 
 
 # -- expectations, inverses, exponentials ------------------------------------------------------------------------------

@@ -360,5 +360,6 @@ def test_what_a_file_says_is_kept_and_never_stale(tmp_path: Path, monkeypatch: p
         kept.write_text(damaged)
         assert source_of(file) == changed
     assert source_of(file, "package") == changed, "relative imports may differ, so it is taken apart again"
+    assert len(list((tmp_path / "cache").rglob("*.json"))) == 2, "neither takes the place of the other"
     monkeypatch.setenv("XDG_CACHE_HOME", str(file))  # no folder can be made there
     assert source_of(file) == changed

@@ -18,7 +18,19 @@ from verify.cli import main
 from verify.evidence.runner import judge, run_check
 from verify.evidence.store import EvidenceWriter
 from verify.evidence.verdicts import judge_alone
-from verify.matrix import exp, expm, eye, frobenius_norm, inverse, normalize_rows, rational, relu, softmax, total
+from verify.matrix import (
+    exp,
+    expm,
+    eye,
+    frobenius_norm,
+    inverse,
+    normalize_rows,
+    rational,
+    relu,
+    softmax,
+    total,
+    vanishes,
+)
 from verify.oracles import jacobian
 from verify.report import build, write
 from verify.site import write_site
@@ -102,6 +114,38 @@ def test_an_identity_that_is_false_but_vanishes_at_every_draw_is_caught() -> Non
     record = check_of(claim)
     assert record.outcome == VIOLATED and "4 entries differ as functions" in record.message
     assert not judge(claim, record).ok
+
+
+def where(decision: Any) -> Any:
+    def doubled_somewhere(A: Left) -> Any:
+        return 2 * A if decision(A) else A * 1
+
+    return doubled_somewhere
+
+
+DECISIONS = {
+    "an entry is 12345": lambda A: A[0, 0] == 12345,
+    "an entry is not 12345": lambda A: (A[0, 0] != 12345) - 1,
+    "two entries are equal": lambda A: A[0, 0] == A[0, 1],
+    "an entry is one of these": lambda A: A[0, 0] in [12345],
+    "a difference is 0": lambda A: not A[0, 0] - 12345,
+    "all differences are 0": lambda A: bool((A == 12345).all()),
+    "it vanishes": lambda A: vanishes(A - 12345),
+    "an entry is large": lambda A: A[0, 0] > 12345,
+    "a derivative asks": lambda A: jacobian(where(lambda B: B[0, 0] == 12345), "A")(A)[0, 0] > 1,
+    "a derivative asks for a difference": lambda A: jacobian(where(lambda B: not B[0, 0] - 12345), "A")(A)[0, 0] > 1,
+}
+
+
+@pytest.mark.parametrize("decision", DECISIONS.values(), ids=DECISIONS)
+def test_a_decision_on_entries_is_no_proof_though_no_draw_shows_it(decision: Any) -> None:
+    record = check_of(identity(where(decision), lambda A: 1 * A, batched=False))
+    assert record.outcome == ERROR and "ArithmeticUnsupported" in record.message
+
+
+def test_a_decision_on_numbers_is_one() -> None:
+    claim = identity(where(lambda A: A[0, 0] - A[0, 0] + 2 == 1), lambda A: 1 * A, batched=False)
+    assert check_of(claim).outcome == UPHELD
 
 
 def test_prepared_inputs_are_indeterminates_where_they_are_drawn() -> None:

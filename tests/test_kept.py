@@ -242,7 +242,7 @@ def test_what_shows_evidence_counts_for_tests_that_reach_it(tree: pytest.Pyteste
     root = tree.path
     (root / "layers.py").write_text(f"def show():\n    {reaching}\n")
     module = root / "test_layers.py"
-    kept.files_of.cache_clear(), kept._mentioned_by.cache_clear(), kept._whole.cache_clear()
+    kept.forget()
     if "NAME" in reaching:  # names in texts count in the tests' own modules alone
         module.write_text(f"{module.read_text()}\n{reaching}\n")
     assert root / "verify/site/pages.py" in kept.files_of(root, module)

@@ -13,13 +13,13 @@ import torch
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.part_1_introduction import scalings, softmax_inputs
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_rows
-from theorems.convergence.settings import standard_normal
 from verify.checks import checks_of, limit_proofs
 from verify.checks.limit_proofs import prove_limit_claim, proved_limit
 from verify.checks.record import UPHELD, VIOLATED, Record
 from verify.checks.settings import settings_for
 from verify.evidence.by_rocq import confirmed
 from verify.matrix import concatenate, eye, ones, rational, softmax, total
+from verify.oracles import standard_normal
 from verify.report.proof_texts import headline, proof_text
 from verify.vocabulary import Claim, PowerRate, QuadraticRate, RegistryError, Shape, TendsTo
 

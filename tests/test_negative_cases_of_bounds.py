@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import verify.arithmetics.norms  # noqa: F401  (every module of rules has said what they are)
+from tests.declared_rules import STEPS, every_rule
 from tests.negative_cases.bounds import CASES
-from verify.arithmetics.norms.facts import every_rule
-from verify.arithmetics.norms.statements import RULES_BY_NAME, STEPS
+from verify.arithmetics.norms.statements import RULES_BY_NAME
 
 pytestmark = pytest.mark.kept
 

@@ -65,7 +65,6 @@ def test_a_command_that_names_claims_and_checks_none_fails(project: pytest.Pytes
 
 
 @pytest.mark.kept(".")
-@pytest.mark.long("two workers of pytest-xdist import torch")
 def test_two_workers_give_the_same_verdicts_and_one_run(project: pytest.Pytester) -> None:
     write_claim(project.path / "demo_claims", "false", formula="B.T @ A.T + 1")
     alone, together = run(project), run(project, "-n", "2")
@@ -125,7 +124,6 @@ def test_the_plugin_is_silent_in_projects_without_claims(pytester: pytest.Pytest
 
 
 @pytest.mark.kept(".")
-@pytest.mark.long("two workers of pytest-xdist import torch, and one that takes the place of the killed one")
 def test_a_worker_killed_in_mid_run_loses_nothing_that_was_finished(project: pytest.Pytester) -> None:
     kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     write_claim(project.path / "demo_claims", "suicidal", before=kill)

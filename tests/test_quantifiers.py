@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from verify.checks.quantifiers import unsaid_numbers, untried_levels
+from tests.statements.quantifiers import unsaid_numbers, untried_levels
 from verify.vocabulary import AtMost, Claim, Equal, Paper, Real, Shape, load
 
 pytestmark = pytest.mark.kept

@@ -21,7 +21,7 @@ from tests import claims_that_fail as toy
 from verify.checks import attack_on, equality, inequality, laws, units
 from verify.checks.equality import CLEARLY_DEAD, EqualityAttack, _Sampling
 from verify.checks.evaluation import one_of
-from verify.checks.foresight import SINGLY, SIZES, at_few_sizes, foreseen, plan
+from verify.checks.foresight import MORE_SIZES, SINGLY, SIZES, at_few_sizes, foreseen, plan
 from verify.checks.inequality import BoundAttack
 from verify.checks.laws import LawAttack
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record
@@ -89,6 +89,77 @@ def test_a_repeated_search_of_a_proved_claim_takes_every_domain_once_at_few_size
     for name, settings in OTHERS.items():
         whole = plan(proved, settings, kept)
         assert whole.certain == whole.draws == foreseen(proved, settings, REPEATED.effort.examples // 4), name
+
+
+@pytest.mark.parametrize("claim", [toy.TRUE_BOUND, toy.TRUE_IDENTITY], ids=lambda claim: claim.id)
+def test_a_repeated_search_of_another_claim_takes_every_domain_once_at_two_sizes_and_further_draws_at_theirs(claim):
+    first, own = everywhere(claim, REPEATED), Draw((("m", 1), ("n", 1), ("p", 1)), "kinds", 1, seeds=64)
+    for kept in (Witnesses(code=CODE), Witnesses(points=[data_of(own, 64)], code=CODE)):
+        planned = plan(claim, REPEATED, kept)
+        domains, others = planned.certain[: len(first)], planned.certain[len(first) :]
+        assert [draw.domain for draw in domains] == [draw.domain for draw in first]
+        assert len({draw.sizes for draw in domains}) == MORE_SIZES < len({draw.sizes for draw in first})
+        assert (own.sizes in {draw.sizes for draw in domains}) is bool(kept.points)
+        whole = foreseen(claim, REPEATED, REPEATED.effort.examples)
+        assert others == whole[len(first) :][: len(others)] and tuple(planned.further()) == (
+            *first,
+            *whole[len(planned.certain) :],
+        ), "what is left undecided is drawn at all sizes"
+
+
+@pytest.mark.parametrize("claim", [toy.TRUE_BOUND, toy.TRUE_IDENTITY], ids=lambda claim: claim.id)
+def test_a_repeated_search_measures_a_variant_where_the_earlier_one_found_it_dead(claim, monkeypatch):
+    """One of which nothing is kept is measured at every point, and so are all if the code has changed."""
+    names = [mutant.name for mutant in claim.mutants]
+    one, two = (data_of(draw, 64) for draw in everywhere(claim, REPEATED)[:2])
+    module, attack = (inequality if claim is toy.TRUE_BOUND else equality), attack_on(claim)
+    check = attack.attacked if claim is toy.TRUE_BOUND else functools.partial(attack.sampled, dtype="float64")
+    whole, measured = module.all_in_batch, []
+    monkeypatch.setattr(
+        module, "all_in_batch", lambda *given: measured.append(len(given[1])) or whole(*given)
+    )  # of the mutants alone
+    for dead, code, first in (
+        ({names[0]: one, names[1]: two}, CODE, len(names) - 1),
+        ({names[0]: one}, CODE, len(names)),
+        ({names[0]: one, names[1]: two}, "other", len(names)),
+    ):
+        measured.clear()
+        kept = Witnesses(dead, code=code)
+        monkeypatch.setattr(module, "witnesses_of", lambda *_, kept=kept: kept)
+        record = check(claim, REPEATED)
+        assert record.outcome == UPHELD and not record.surviving and measured[0] == first
+
+
+@pytest.mark.parametrize("claim", [every.REFUTED_IN_BALLS, every.FALSE_STRUCTURE, every.REFUTED_BOUND])
+def test_balls_ask_no_further_where_a_claim_is_broken_that_is_expected_to_be(claim):
+    """Once its wrong variants are dead.  Of one that is expected to hold, and at effort deep, all inputs are decided."""
+    deep = dataclasses.replace(REPEATED, effort=dataclasses.replace(REPEATED.effort, anew=True))
+    held, living = copy.copy(claim), copy.copy(claim)
+    held.expects, living.mutants = "holds", [Mutant("the oracle", Variant(lambda t: t * 0, None, {}))]
+    if claim is not every.FALSE_STRUCTURE:  # of a structure it is what the formula gives
+        living.mutants = [Mutant("the oracle", Variant(claim.the_oracle, None, {}))]
+    few, most = attack_on(claim).enclosed(claim, REPEATED), REPEATED.effort.enclosed
+    assert few.outcome == VIOLATED and not few.surviving and few.satisfied < most
+    others = [(claim, deep), (held, REPEATED)] + [(living, REPEATED)] * (claim is not every.FALSE_STRUCTURE)
+    for other, settings in others:
+        record = attack_on(other).enclosed(other, settings)
+        assert record.outcome == VIOLATED and record.satisfied == most
+
+
+def test_a_repeated_search_ends_where_a_claim_is_broken_again_that_is_expected_to_be(monkeypatch):
+    claim = every.REFUTED_IN_BALLS
+    broken = next(draw for draw in everywhere(claim, REPEATED) if draw.domain == "generic")
+    sampled = functools.partial(attack_on(claim).sampled, dtype="float64")
+    for code, ends in ((CODE, True), ("other", False)):
+        kept = Witnesses(points=[data_of(broken, 64)], code=code)
+        monkeypatch.setattr(equality, "witnesses_of", lambda *_, kept=kept: kept)
+        record = sampled(claim, REPEATED)
+        assert record.outcome == VIOLATED and (record.examples == 64) is ends
+    elsewhere = dataclasses.replace(broken, domain="tiny", sizes=(("n", 1),))
+    upheld = copy.copy(claim)
+    upheld._formula = functools.wraps(claim.the_formula)(functools.partial(claim.the_oracle))
+    monkeypatch.setattr(equality, "witnesses_of", lambda *_: Witnesses(points=[data_of(elsewhere, 64)], code=CODE))
+    assert sampled(upheld, REPEATED).examples > 64, "what is not broken there is searched on"
 
 
 def test_float32_has_the_kept_draws_alone_if_the_claim_is_proved_and_they_detect_all_wrong_variants():
@@ -187,8 +258,11 @@ def test_of_functions_that_take_one_seed_at_a_time_fewer_are_drawn():
 
 @pytest.mark.parametrize("check", [attacked, sampled])
 def test_draws_of_kinds_that_nothing_decided_are_not_passed_over(check, monkeypatch):
+    """Those of every domain at few sizes come in addition to those at all."""
+    claim = toy.TRUE_BOUND if check is attacked else toy.TRUE_IDENTITY
     monkeypatch.setattr(Tally, "has_decided_kinds", lambda *_: False)
-    assert check(REPEATED, monkeypatch).examples == check(OTHERS["another code"], monkeypatch).examples
+    more = REPEATED.effort.batch * len(one_of_each_domain(claim, REPEATED))
+    assert check(REPEATED, monkeypatch).examples == check(OTHERS["another code"], monkeypatch).examples + more
 
 
 def test_a_kind_is_decided_where_its_domain_and_every_feature_of_its_sizes_are():

@@ -66,6 +66,12 @@ def test_markdown_shows_the_counterexample_and_its_correction(report: Report) ->
     assert "1 line of evidence was rejected (first: foreign.jsonl, line 1:" in text
 
 
+def test_what_is_asked_about_each_claim_is_found_once(full_report: Report) -> None:
+    """A command that asks it of a thousand claims would go through all records a thousand times."""
+    assert full_report.judged is full_report.judged and set(full_report.judged) <= set(full_report.claims)
+    assert "as_released" in vars(full_report), "which `judged` has asked for"
+
+
 def test_a_schema_describes_what_stands_in_the_report(full_report: Report) -> None:
     data = json.loads(json.dumps(as_json(full_report), allow_nan=False))
     jsonschema.validate(data, json.loads(SCHEMA_PATH.read_text()))

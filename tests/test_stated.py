@@ -6,17 +6,12 @@ from typing import Annotated, Any
 
 import pytest
 
+from tests.statements.assumed import problems_of_assumptions
+from tests.statements.undrawn import at_undrawn_sizes, undrawn_sizes
 from verify import matrix
 from verify.checks.free_inputs import annotated_shapes
 from verify.checks.settings import settings_for
-from verify.checks.stated import (
-    as_stated,
-    at_undrawn_sizes,
-    broken_as_stated,
-    comparable,
-    problems_of_assumptions,
-    undrawn_sizes,
-)
+from verify.checks.stated import as_stated, broken_as_stated, comparable
 from verify.matrix import absolute, eye, frobenius_norm, ones, row_sums, softmax, spectral_norm, sqrt
 from verify.vocabulary import (
     Assumption,

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from verify.oracles import Drawn
+from verify.oracles import standard_normal
 from verify.vocabulary import Definition, Real, Shape, Size
 
 Tokens = Annotated[Any, Shape("d_s", "d")]
@@ -28,24 +28,6 @@ Width = Annotated[int, Size("d_m")]
 
 #: Widths at which limits are sampled; from 64 on the logits are small enough for the rate to show.
 WIDTHS = (64, 256, 1024, 4096, 16384)
-
-
-def standard_normal(generator: Any, like: Any, *shape: int) -> Any:
-    """A tensor of independent N(0, 1) entries, of the type and on the device of `like`; in float64 where that is None.
-
-    A generator that hands out matrices, for an expectation or for all that can be drawn, is asked for them.
-    """
-    if isinstance(generator, Drawn):
-        return generator.normal(*shape)
-    import torch
-
-    kind = (
-        {"dtype": torch.float64, "device": generator.device}
-        if like is None
-        else {"dtype": like.dtype, "device": like.device}
-    )
-    return torch.randn(*shape, generator=generator, **kind)
-
 
 #: What the paper calls standard Gaussian.
 GAUSSIAN = Definition("entries independent standard normal", by=standard_normal)

@@ -12,7 +12,7 @@ from verify.matrix import (
     row_norms, softmax, spectral_norm, sqrt, total, unvec_r, vec_r,
 )  # fmt: skip
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape, realises
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Real, Shape, realises
 
 Before = Annotated[Any, Shape("p", "m", role="query")]
 After = Annotated[Any, Shape("n", "p")]
@@ -203,6 +203,9 @@ def contraction(G: Frame, A: Matrix, E: Matrix, u: Share, K: Steps) -> dict[str,
 
 ITERATIONS = SMALL.extended("Iterations",
     assumptions=[
+        Definition(
+            "M_0 = M, M_{k+1} = (1 - u) M_k + u M_k (3 I - M_k^T M_k) / 2: a singular value s of M_k becomes g(s), with g(s) ="
+            " (1 - u) s + u s (3 - s^2) / 2", by=iterate),
         Assumption("no singular value of M is above 1", nonnegative=lambda M: 1 - spectral_norm(M)),
         Assumption("0 <= u <= 1", nonnegative=lambda u: column(u, 1 - u)),
     ],
@@ -226,7 +229,9 @@ ITERATION.mutant("one step", "(1 + u * rational(1, 2)) ** K -> 1 + u * rational(
 
 BESIDE = Claim(ITERATIONS, "norms.iteration-beside-its-start", label="Differential of an iteration beside its start",
     statement=r"""\|dM_K\,M^\top\|_F,\ \|dM_K^\top\,M\|_F \le \sqrt2\,\|dM\|_F\text{ for } g\text{ increasing and concave on }[0,
-        1],\ g(0) = 0,\ g(1) \le 1""",
+        1],\ g(0) = 0,\ g(1) \le 1,\ M_K\text{ with the singular vectors of }M\text{ and the singular values }g(\sigma_i(M))""",
+    note="""Tried for the $g$ of $K$ steps, which is $K$ times the function of one step. The proof is that in the note of
+        osa.newton-schulz-differential, which uses of $g$ only what is stated.""",
     name="differential of an iteration times its start", sizes=("m", "n", "r", "K"),
     relation=AtMost(left="||dM_K M^T||_F, ||dM_K^T M||_F", ascent=False))  # fmt: skip
 
@@ -265,6 +270,8 @@ CONTRACTION = Claim(ITERATIONS, "norms.iterated-polynomial", label="Iterated pol
     statement=r"""\|M_K\|_2 \le 1\text{ from }\|M\|_2 \le 1\text{ for } M_{k+1} = M_kp(M_k^\top M_k),\ |sp(s^2)|
         \le 1\text{ for every }s\text{ in }[0, 1]""",
     name="an iteration that keeps contractions",
+    note=r"""Tried for $p(x) = 1 - u + u(3 - x)/2$. For every polynomial $p$ the singular values of $M_{k+1}$ are the
+        $|sp(s^2)|$ for those $s$ of $M_k$.""",
     relation=AtMost(left="||M_K||_2", ascent=False), sizes=("m", "n", "r", "K"))  # fmt: skip
 
 

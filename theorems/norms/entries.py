@@ -11,7 +11,8 @@ from verify.matrix import (
 from verify.vocabulary import AtMost, Claim, Equal, Shape
 
 PRODUCT = Claim(RULES, "norms.largest-entry-of-a-product", label="Largest entry of a product",
-    statement=r"\max|AB| \le n\max|A|\max|B|,\ \|A\|_\infty\max|B|,\ \max|A|\,\|B\|_1", sizes=("m", "n", "p"),
+    statement=r"""\max|AB| \le n\max|A|\max|B|,\ \|A\|_\infty\max|B|,\ \max|A|\,\|B\|_1,\quad A \in \mathbb{R}^{m\times n},\
+        \|A\|_\infty = \max_i\sum_j|A_{ij}|,\ \|B\|_1 = \max_j\sum_i|B_{ij}|""", sizes=("m", "n", "p"),
     name="largest entry of a product", relation=AtMost(left="max|AB|"))  # fmt: skip
 
 

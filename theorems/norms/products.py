@@ -20,8 +20,9 @@ NONZERO = Assumption("no row vanishes", positive=row_norms)
 # -- one matrix --------------------------------------------------------------------------------------------------------
 
 REARRANGED = Claim(RULES, "norms.rearranged", label="Transposes and vectors", name="norms of transposed and flattened matrices",
-    statement=r"\|A^\top\| = \|A\| \text{ in all three norms},\qquad \|\operatorname{vec}A\|_2 = \|A\|_F", relation=Equal(),
-    sizes=("m", "n"))  # fmt: skip
+    statement=r"""\|A^\top\| = \|A\|\text{ for }\|\cdot\|_2\text{, for }\|\cdot\|_F\text{ and for }\max|\cdot|,\qquad
+        \|\operatorname{vec}A\|_2 = \|A\|_F""",
+    relation=Equal(), sizes=("m", "n"))  # fmt: skip
 
 
 @REARRANGED.formula
@@ -177,7 +178,8 @@ PRODUCT.mutant("spectral norms alone", "frobenius_norm(A) -> spectral_norm(A)")
 PRODUCT.mutant("nine tenths", "spectral_norm(A) -> spectral_norm(A) * rational(9, 10)")
 
 KRONECKER = Claim(RULES, "norms.kronecker", label="Norms of a Kronecker product", name="norms of a Kronecker product",
-    statement=r"\|A\otimes B\| = \|A\|\,\|B\| \text{ in all three norms}", relation=Equal())  # fmt: skip
+    statement=r"\|A\otimes B\| = \|A\|\,\|B\|\text{ for }\|\cdot\|_2\text{, for }\|\cdot\|_F\text{ and for }\max|\cdot|",
+    relation=Equal())  # fmt: skip
 
 
 @KRONECKER.formula
@@ -288,8 +290,8 @@ ANTISYMMETRIC.mutant("the first factor alone", "[A, B] -> [A, A]")
 # -- blocks ------------------------------------------------------------------------------------------------------------
 
 BLOCK = Claim(RULES, "norms.block", label="A block of a matrix", name="norms of a block of a matrix",
-    statement=r"\|A\| \le \|[A, B]\| \text{ in all three norms}", sizes=("m", "n", "p"),
-    relation=AtMost(left="||A||_2, ||A||_F, max|A|"))  # fmt: skip
+    statement=r"\|A\| \le \|[A, B]\|\text{ for }\|\cdot\|_2\text{, for }\|\cdot\|_F\text{ and for }\max|\cdot|",
+    sizes=("m", "n", "p"), relation=AtMost(left="||A||_2, ||A||_F, max|A|"))  # fmt: skip
 
 
 @BLOCK.formula
@@ -318,8 +320,8 @@ BLOCKS.mutant("the first block alone", "two_norms(B) ** 2 -> 0")
 BLOCKS.mutant("nine tenths", lambda value: value * rational(9, 10))
 
 BLOCK_DIAGONAL = Claim(RULES, "norms.block-diagonal", label="Block diagonal matrices", name="norms of a block diagonal matrix",
-    statement=r"\|\operatorname{diag}(A, B)\|_2 = \max(\|A\|_2, \|B\|_2),\quad \|\cdot\|_F^2 = \|A\|_F^2 + \|B\|_F^2",
-    relation=Equal())  # fmt: skip
+    statement=r"""\|\operatorname{diag}(A, B)\|_2 = \max(\|A\|_2, \|B\|_2),\quad
+        \|\operatorname{diag}(A, B)\|_F^2 = \|A\|_F^2 + \|B\|_F^2""", relation=Equal())  # fmt: skip
 
 
 @BLOCK_DIAGONAL.formula
@@ -371,24 +373,26 @@ MULTIPLE.mutant("the square", "column(c, c * frobenius_norm(x)) -> column(c * c,
 MULTIPLE.mutant("largest entry of the row", "frobenius_norm(x) -> largest(x)")
 
 PERMUTATION = Claim(RULES, "norms.permutation", label="Permutations", name="norms of permuted matrices",
-    statement=r"\|K\|_2 = 1,\qquad \|AK\| = \|A\| \text{ in all three norms, for a commutation matrix } K",
-    relation=Equal(), sizes={"m": (1, 2), "n": (1, 3)})  # fmt: skip
+    statement=r"""\|K\|_2 = 1,\qquad \|AK\| = \|A\|\text{ for }\|\cdot\|_2\text{, for }\|\cdot\|_F\text{ and for }\max|\cdot|,\quad
+        A \in \mathbb{R}^{p\times mn},\ K = K_{m,n}\text{ the commutation matrix}""",
+    relation=Equal(), sizes={"m": (1, 2), "n": (1, 3), "p": (1, 3)})  # fmt: skip
 
 
 @PERMUTATION.formula
-def norms_before_permuting(A: Matrix, B: Annotated[Any, Shape("n", "m")]) -> Any:
-    """1 and the three norms of A (x) B, shape (4, 1)."""
-    return concatenate([column(number(1, A)), three_norms(kron(A, B))], axis=0)
+def norms_before_permuting(A: Annotated[Any, Shape("p", "m", "n")]) -> Any:
+    """1 and the three norms of A as a matrix of shape (p, m n), shape (4, 1)."""
+    rows = A.reshape(A.shape[0], -1)
+    return concatenate([column(number(1, rows)), three_norms(rows)], axis=0)
 
 
 @PERMUTATION.oracle
-def norms_after_permuting(A: Any, B: Any) -> Any:
-    K = commutation_matrix(*A.shape)
-    return concatenate([column(spectral_norm(K @ eye(K.shape[0]) + 0 * total(A))), three_norms(kron(A, B) @ K)], axis=0)
+def norms_after_permuting(A: Any) -> Any:
+    rows, K = A.reshape(A.shape[0], -1), commutation_matrix(*A.shape[1:])
+    return concatenate([column(spectral_norm(K @ eye(K.shape[0]) + 0 * total(rows))), three_norms(rows @ K)], axis=0)
 
 
-PERMUTATION.mutant("a row lost", "kron(A, B) -> kron(A[:1], B)")
-PERMUTATION.mutant("the root of a size for 1", "number(1, A) -> number(sqrt(A.shape[1]), A)")
+PERMUTATION.mutant("a row lost", "three_norms(rows) -> three_norms(rows[:1])")
+PERMUTATION.mutant("the root of a size for 1", "number(1, rows) -> number(sqrt(A.shape[1] + 1), rows)")
 
 PROJECTION = Claim(RULES, "norms.projection", label="Projections", name="norm of a projection",
     statement=r"\Big\|I - \frac{aa^\top}{\|a\|^2}\Big\|_2 \le 1", relation=AtMost(left="||I - a a^T / ||a||^2||_2", ascent=False),

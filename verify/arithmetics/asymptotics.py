@@ -123,8 +123,3 @@ def tends_to_zero(expression: Any, t: sympy.Symbol) -> bool:
     """
     expression = sympy.expand(sympy.sympify(expression))
     return expression == 0 or leading(expression, t)[0] < CONSTANT
-
-
-def outgrows(one: Any, other: Any, t: sympy.Symbol) -> bool:
-    """Whether the quotient of two positive expressions tends to infinity as t grows."""
-    return leading(one, t)[0] > leading(other, t)[0]

@@ -84,7 +84,10 @@ def total(x: Any) -> Any:
 @primitive
 def vanishes(A: Any) -> bool:
     """Whether every entry is 0; a matrix whose norms are bounded is taken not to, and that is recorded."""
-    return all(bool(entry == 0) for entry in (A.array if isinstance(A, Constant) else A).reshape(-1))
+    entries = (A.array if isinstance(A, Constant) else A).reshape(-1)
+    if not is_tensor(entries) and kind_of(entries) is Kind.POLYNOMIAL:
+        raise ArithmeticUnsupported("whether entries that are indeterminates are all 0")
+    return all(bool(entry == 0) for entry in entries)
 
 
 @primitive

@@ -16,6 +16,7 @@ class Formal:
     """Base of operands that are no arrays of numbers: each primitive looks up the form it has for them."""
 
     __slots__ = ()
+    is_family = False  #: whether it stands for what is a list where sizes are numbers
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -57,12 +58,12 @@ def _is_formal(value: Any) -> bool:
     kind = type(value)
     if kind in _NUMBERS:
         return False
+    if isinstance(value, Formal) or is_symbolic(value):  # first: a family says that it is a list
+        return True
     if isinstance(value, (list, tuple)):
         return any(map(_is_formal, value))
     if isinstance(value, np.ndarray):
         return value.dtype == object and derived.get() is not None and any(map(_is_formal, value.flat))
-    if isinstance(value, Formal) or is_symbolic(value):
-        return True
     _NUMBERS.add(kind)
     return False
 

@@ -18,6 +18,9 @@ import sympy
 from verify.arithmetics.conditions import is_certain_at_least, rely_on_different, rely_on_whole
 from verify.vocabulary.errors import ArithmeticUnsupported
 
+#: Floats that a size is compared with are fractions with a power of 2 below, and not large: so products of sizes are exact.
+LARGEST_DENOMINATOR = 2**10
+LARGEST_FLOAT = 2**20
 _NUMBERS = (int, float, Fraction, np.integer, np.floating)
 
 
@@ -139,7 +142,29 @@ class SymbolicNumber:
     def _undecided(self, *_: Any) -> Any:
         raise ArithmeticUnsupported(f"a number in the place of {self.expression}")
 
+    def __array__(self, *_: Any, **__: Any) -> Any:  # an array of it says of what kind it is
+        raise ArithmeticUnsupported(f"an array of {self.expression}")
+
+    def __array_ufunc__(self, operation: Any, method: str, *operands: Any, **options: Any) -> Any:
+        """An operation of numpy on arrays and this number, entry by entry: ``n * np.ones(3)``."""
+        if (
+            method != "__call__"
+            or options
+            or any(isinstance(x, np.ndarray) and x.dtype.kind in "iub" for x in operands)
+        ):
+            raise ArithmeticUnsupported(f"numpy's {operation.__name__} of {self.expression}")  # integers overflow
+        return operation(*(_entry(x) for x in operands))
+
     __float__ = __complex__ = __round__ = __floor__ = __ceil__ = __trunc__ = _undecided
+
+
+def _entry(value: Any) -> Any:
+    """A number as an array of objects without axes, and arrays as arrays of objects."""
+    if isinstance(value, np.ndarray):
+        return value.astype(object)
+    found = np.empty((), dtype=object)
+    found[()] = value
+    return found
 
 
 def _expression(value: Any) -> sympy.Expr | None:
@@ -181,7 +206,7 @@ for _name, _operation in {
 
 def _are_different(one: sympy.Expr, other: sympy.Expr) -> bool:
     """Whether two numbers differ; where sizes may differ, they do, and that they always do is noted."""
-    gap = sympy.expand(one - other)
+    gap = _exact_gap(one, other)
     if gap == 0:
         return False
     if gap.is_nonzero:
@@ -194,9 +219,23 @@ def _are_different(one: sympy.Expr, other: sympy.Expr) -> bool:
     return True
 
 
+def _exact_gap(one: sympy.Expr, other: sympy.Expr) -> sympy.Expr:
+    """The difference of two numbers that are compared; raises where a float rounds, overflows or is no fraction in sight.
+
+    In floats n x = y holds where rounding lets it, and 10^305 n = oo from some n on: exact numbers say nothing of that.
+    """
+    gap = sympy.expand(one - other)
+    if gap.has(sympy.oo, -sympy.oo, sympy.zoo, sympy.nan):
+        raise ArithmeticUnsupported(f"a comparison of {one} with {other}")
+    for number in one.atoms(sympy.Float) | other.atoms(sympy.Float):
+        if sympy.Rational(number).q > LARGEST_DENOMINATOR or abs(number) > LARGEST_FLOAT:
+            raise ArithmeticUnsupported(f"a comparison with the float {number}")
+    return sympy.nsimplify(gap, rational=True) if gap.has(sympy.Float) else gap
+
+
 def _is_above(one: sympy.Expr, other: sympy.Expr, strictly: bool) -> bool:
     """Whether `one` is above `other` at all values of the symbols, or nowhere; raises where neither is certain."""
-    gap = sympy.expand(one - other)
+    gap = _exact_gap(one, other)
     above, below = (gap.is_positive, gap.is_nonpositive) if strictly else (gap.is_nonnegative, gap.is_negative)
     least = int(strictly)
     if above or (gap.is_integer and is_certain_at_least(gap, least)):

@@ -7,10 +7,13 @@ balls encloses the derivative.  Nothing here shares code with torch's autodiff; 
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import flint
 import numpy as np
+
+from verify.arithmetics.rational_functions import refuse_decision
 
 
 def _quotient(a: Any, b: Any) -> Any:
@@ -56,6 +59,17 @@ class Jet:
 
     def __init__(self, value: Any, gradient: np.ndarray, hessian: Any = None) -> None:
         self.value, self.gradient, self.hessian = value, gradient, hessian
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is this very jet; a claim's function in a proof at given sizes may not ask."""
+        refuse_decision(sys._getframe(1))
+        return self is other
+
+    def __bool__(self) -> bool:
+        refuse_decision(sys._getframe(1))
+        return True
+
+    __hash__ = object.__hash__
 
     def chain(self, value: Any, first: Any, second: Any) -> Jet:
         """The jet of g(self), given g, g' and g'' at `self.value`."""

@@ -22,6 +22,8 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import math
+import sys
+import types
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -451,7 +453,18 @@ class Quotient:
 
     def __eq__(self, other: object) -> Any:
         b = self._other(other)
-        return NotImplemented if b is None else bool((self - b).num.is_zero())
+        return NotImplemented if b is None else (self - b)._is_zero(sys._getframe(1))
+
+    def __bool__(self) -> bool:
+        return not self._is_zero(sys._getframe(1))
+
+    def _is_zero(self, caller: types.FrameType) -> bool:
+        """Whether it is 0 everywhere; a claim's function may not go on where it is 0 somewhere, since it decides there."""
+        if self.num.is_zero():
+            return True
+        if not self.is_constant():
+            refuse_decision(caller)
+        return False
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -561,6 +574,21 @@ _active: contextvars.ContextVar[Field | None] = contextvars.ContextVar("field", 
 def within(field: Field) -> contextlib.AbstractContextManager[Field]:
     """Inside the block, exact scalars that meet members of `field` become members of it."""
     return assigned(_active, field)
+
+
+#: Whether the functions of a claim run, as they do in a proof.
+_deciding: contextvars.ContextVar[bool] = contextvars.ContextVar("deciding", default=False)
+
+
+def without_decisions() -> contextlib.AbstractContextManager[bool]:
+    """Inside the block, code outside of the engine may not ask whether an expression that is no constant is 0."""
+    return assigned(_deciding, True)
+
+
+def refuse_decision(caller: types.FrameType) -> None:
+    """Raise `ArithmeticUnsupported` where a claim's own code asks inside such a block; the engine's takes them for not 0."""
+    if _deciding.get() and caller.f_globals.get("__name__", "").split(".")[0] != "verify":
+        raise ArithmeticUnsupported("a decision on whether an expression in indeterminates is 0, as it is somewhere")
 
 
 def active_field() -> Field:

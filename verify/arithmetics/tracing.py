@@ -129,6 +129,16 @@ class Traced(Formal):
         return self.value.new_zeros(shape)
 
 
+class TracedFamily(Traced):
+    """What `each` and its like give a formula: a list where sizes are numbers, so a formula that asks is told that it is one."""
+
+    __slots__ = ()
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return list
+
+
 def _operator(name: str, function: Callable[[Any, Any], Any]) -> None:
     """Give traced operands an operator, also with one on the right alone."""
     bare = function.__name__.strip("_")
@@ -156,7 +166,9 @@ def as_traced(value: Any, node: Any) -> Any:
         return value
     if isinstance(value, (list, tuple)):
         return type(value)(as_traced(item, Call("item", (node, k))) for k, item in enumerate(value))
-    return Traced(node, value) if isinstance(value, Formal) else _seen(value)
+    if not isinstance(value, Formal):
+        return _seen(value)
+    return TracedFamily(node, value) if value.is_family else Traced(node, value)
 
 
 def _seen(value: Any) -> Any:
@@ -227,7 +239,8 @@ def handed_over(function: Any) -> Any:
 
 
 def _members(item: Any) -> Iterator[Any]:
-    if isinstance(item, (list, tuple)) or (isinstance(item, np.ndarray) and item.dtype == object):
+    several = isinstance(item, (list, tuple)) and not isinstance(item, Traced)
+    if several or (isinstance(item, np.ndarray) and item.dtype == object):
         for part in item.flat if isinstance(item, np.ndarray) else item:
             yield from _members(part)
     else:

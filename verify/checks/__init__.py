@@ -6,8 +6,6 @@ proofs, bound_proofs, fixed_sizes        identities and bounds proved for all si
 evaluation, units, satisfied             a claim's functions at inputs, rounding units, assumptions tested
 stated                                   whether inputs that meet the stated assumptions, and no others, uphold it
 invariants, free_inputs                  what every prepared input has and nobody stated; inputs that only meet what is stated
-emptiness, duplicates                    claims that cannot fail; claims that say what another says
-quantifiers                              numbers and levels that the checks fix
 search, settings, record                 draws examined, the run asked for, what a check returns
 independence                             whether an oracle shares code with its formula
 """

@@ -14,8 +14,8 @@ from verify.arithmetics.norms.bound_certificates import certificate_of
 from verify.arithmetics.norms.derivations import BoundProof
 from verify.arithmetics.norms.recording import NotCertified
 from verify.checks.certified import NONE_KEPT, Certified, stale, without
+from verify.checks.granted import exception_to
 from verify.checks.operands import size_symbol
-from verify.checks.proofs import exception_to
 from verify.kernel import read
 from verify.kernel.bounds import checked, declared_size, statement
 from verify.kernel.refusal import Refused

@@ -32,7 +32,7 @@ from verify.checks.settings import Settings
 from verify.checks.units import BITS, Unit, magnitude, unit_at
 from verify.inputs.generators import WIDE, Arrays, Draw, at_scales, systematic
 from verify.inputs.witnesses import Given, Witnesses, data_of, witnesses_of
-from verify.vocabulary.claims import Claim
+from verify.vocabulary.claims import Claim, Mutant
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.relations import Equal, HasStructure
 
@@ -231,9 +231,11 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         """Decide the claim at the first `count` of the attempted draws that satisfy the assumptions.
 
         Where none of them does, at the first of `further` ones.  A claim that is proved needs fewer once its mutants are dead,
-        but for the sizes that a source names, each of which is to be decided.
+        but for the sizes that a source names, each of which is to be decided.  One that is expected to be broken, and is,
+        needs no more.
         """
         fewer = settings.effort.confirming(count, claim.all_sizes) if with_mutants else count
+        refuted = claim.expects == "refuted" and not settings.effort.anew  # which its counterexample decides
         tally, worst, agreement, met_at = Tally(), 0.0, -math.inf, Witnesses()
         tried = claim.mutants if with_mutants else []
         mutants = {mutant.name: 0.0 for mutant in tried}
@@ -243,6 +245,8 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         for number, draw in enumerate(itertools.chain(first, further)):
             dead = all(score >= SEPARATION for score in mutants.values())
             if tally.satisfied >= ((fewer if dead else count) if number < len(first) else 1):
+                break
+            if refuted and found is not None and dead:
                 break
             seed = one_of(claim, draw.arrays(claim, 1), 0)
             try:
@@ -289,9 +293,13 @@ class _Sampling:
         self.mutants = {mutant.name: 0.0 for mutant in claim.mutants}
         self.found = Witnesses()
         self._kept = witnesses_of(claim, f"sampled {dtype}")
+        self._repeats = settings.repeats(self._kept.code)
         #: Units at which a mutant is not measured again; where an earlier search found how far away it is, it need only be dead.
-        self._settled = SEPARATION if settings.repeats(self._kept.code) else CLEARLY_DEAD
-        self._starts = self._kept.starts
+        self._settled = SEPARATION if self._repeats else CLEARLY_DEAD
+        #: Where that search found mutants dead, with those that it found dead elsewhere and that are measured there.
+        self._waiting = self._kept.elsewhere() if self._repeats else {}
+        self._elsewhere: frozenset[str] = frozenset()
+        self._starts = list(self._waiting) or self._kept.starts
 
     def search(self) -> Violated | None:
         """The kept draws first, then what is searched for."""
@@ -303,12 +311,15 @@ class _Sampling:
         self.ahead = self._ahead([*self._starts, *planned.certain])
         for draw in self._starts:
             self.examine(draw)
+        if self._repeats and self.worst > ROUNDING_LIMIT and self.claim.expects == "refuted":
+            return  # it is broken, where it was broken before: its counterexample decides, not this search
         for draw in planned.examined(self.tally):
             self.examine(draw)
 
     def examine(self, draw: Draw | Given) -> None:
         """Compare at one draw, and keep it where it shows more than those before; raises `Violated`."""
         before, worst_before, seeds = dict(self.mutants), self.worst, draw.seeds or self.settings.effort.batch
+        self._elsewhere = self._waiting.get(draw, frozenset())
         try:
             self._compare(draw)
         finally:
@@ -376,7 +387,7 @@ class _Sampling:
             index = int(_relative(difference, size).masked_fill(~usable, -1.0).argmax())
             # a unit is no less than one rounding of the largest entries, which shows what cannot be worse
             rounding = 2.0 ** (1 - BITS[self.dtype]) * float(size[index])
-            settled = all(score >= self._settled for score in self.mutants.values())
+            settled = not self._alive()
             if settled and _in_units(float(difference[index]), rounding) <= self.worst:
                 return None
             # nor is it less than the unit of the first side, which is often the shorter one; every violation is measured
@@ -402,16 +413,24 @@ class _Sampling:
     def _unit(self, arrays: Arrays, index: int, least: float = math.inf) -> Unit:
         return unit_at(self.claim, self.sides, one_of(self.claim, arrays, index), BITS[self.dtype], least)
 
+    def _alive(self) -> list[Mutant]:
+        """The mutants that are still to be measured, at the draw that is examined."""
+        return [
+            mutant
+            for mutant in self.claim.mutants
+            if self.mutants[mutant.name] < self._settled and mutant.name not in self._elsewhere
+        ]
+
     # -- mutants -------------------------------------------------------------------------------------------------------
 
     def _score(self, at: Evaluated, right: Any, size: Any, usable: Any, index: int, unit: Unit) -> None:
         """Measure the mutants that are not clearly dead: at the worst seed, at a typical one, and each where it is farthest."""
-        alive = [mutant for mutant in self.claim.mutants if self.mutants[mutant.name] < self._settled]
+        alive = self._alive()
         functions = [self.attack.mutated(self.claim, mutant.function) for mutant in alive]
         values = all_in_batch(self.claim, functions, at.raw)
         wrong = {mutant.name: value for mutant, value in zip(alive, values, strict=True)}
         self._score_at(wrong, right, index, unit)
-        if min(self.mutants.values(), default=math.inf) < self._settled:
+        if self._alive():
             # the seed that is worst for the truth is also the one at which it is hardest to tell from a mutant
             typical = int(usable.nonzero()[0, 0])
             self._score_at(wrong, right, typical, self._unit(at.arrays, typical))
@@ -427,7 +446,7 @@ class _Sampling:
 
     def _score_survivors(self, arrays: Arrays, wrong: Mapping[str, Any], right: Any, size: Any, usable: Any) -> None:
         """Measure every mutant that is not dead at the seed of the batch where it is relatively farthest from the truth."""
-        for name in [name for name, score in self.mutants.items() if score < SEPARATION]:
+        for name in [name for name in wrong if self.mutants[name] < SEPARATION]:
             if wrong[name].shape != right.shape:
                 self.mutants[name] = math.inf
                 continue

@@ -18,7 +18,7 @@ import flint
 import numpy as np
 
 from verify.arithmetics import exact_scalar, polynomial_for_expm
-from verify.arithmetics.rational_functions import Field, Quotient, RootsNeeded, entry_name, within
+from verify.arithmetics.rational_functions import Field, Quotient, RootsNeeded, entry_name, within, without_decisions
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, defect_of, flat_objects, one_of, shapes_differ
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.settings import Settings
@@ -92,7 +92,7 @@ def _decide(claim: Claim, sizes: Mapping[str, int], seed: int, field: Field) -> 
         else:
             raw[name] = field.generator(field.names.index(name))
     formula, oracle, mutants = _sides(claim)
-    with within(field):
+    with within(field), without_decisions():
         inputs = claim.prepare(raw)
         _require_hypotheses(claim, inputs)
 

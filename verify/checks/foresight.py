@@ -25,8 +25,8 @@ from verify.vocabulary.shapes import Shape, Size
 
 #: Seeds evaluated together at most; more only take memory.
 TOGETHER = 256
-#: Sizes at which every domain is drawn once of a claim that is proved for all sizes.
-SIZES = 1
+#: Sizes at which a search that repeats another draws every domain once: of a claim that is proved for all sizes, and of others.
+SIZES, MORE_SIZES = 1, 2
 #: Seeds of a draw of a claim whose functions take one at a time.
 SINGLY = 16
 
@@ -82,8 +82,8 @@ def _places(sizes: int, domains: int, examples: int, seed: int | None, few: int 
 class Plan:
     """The draws of a search after the kept ones, in their order.
 
-    After the first `most` of them it passes over those of kinds of inputs that it has decided.  Those of `further` come
-    last, and are made only if one of `kinds` is left undecided.
+    After the first `most` of them it passes over those of kinds of inputs that it has decided, as of those of `further`, which
+    come last, and are made only if one of `kinds` is left undecided.
     """
 
     draws: tuple[Draw, ...]
@@ -110,8 +110,8 @@ class Plan:
 def plan(claim: Claim, settings: Settings, kept: Witnesses, dtype: str = "float64") -> Plan:
     """What is drawn for a claim after the kept points.
 
-    Where the search repeats the one that found these: one draw of every domain and a quarter of the others.  Of a claim that
-    is proved for all sizes, one of every domain alone, at few sizes, which ties the functions to what is proved.
+    Where the search repeats the one that found these: one draw of every domain, at few sizes, and a quarter of the others.  Of
+    a claim that is proved for all sizes, one of every domain alone, which ties the functions to what is proved.
 
     In float32 beside float64 fewer, since both precisions run the same functions: one draw of every domain and a quarter of
     the others; a quarter of all where the claim is proved, or where the search repeats an earlier one; where both, none if
@@ -124,10 +124,11 @@ def plan(claim: Claim, settings: Settings, kept: Witnesses, dtype: str = "float6
         found = Plan((*few, *first), len(few))
     elif repeats:
         others = settings.effort.tying(settings.effort.examples, proved=True)
-        draws = foreseen(claim, settings, examples, others)
+        drawn_first = foreseen(claim, settings, examples, others)
+        draws = (*at_few_sizes(claim, kept.starts, first, MORE_SIZES), *drawn_first[len(first) :])
 
         def further() -> Sequence[Draw]:
-            return _of_fewer_seeds(claim, foreseen(claim, settings, examples)[len(draws) :])
+            return _of_fewer_seeds(claim, (*first, *foreseen(claim, settings, examples)[len(draws) :]))
 
         found = Plan(draws, len(draws), kinds_of(claim), further)
     else:
@@ -155,13 +156,13 @@ def kinds_of(claim: Claim) -> frozenset[str]:
     return frozenset(domains).union(*(size_features(dict(each)) for each in dict.fromkeys(sizes)))
 
 
-def at_few_sizes(claim: Claim, starts: Sequence[Draw | Given], draws: Sequence[Draw]) -> list[Draw]:
-    """The draws at the first sizes of the kept ones and theirs, so that fewer groups are evaluated.
+def at_few_sizes(claim: Claim, starts: Sequence[Draw | Given], draws: Sequence[Draw], most: int = SIZES) -> list[Draw]:
+    """The draws at `most` sizes, those of the first kept one and the most telling of theirs, so that fewer groups are evaluated.
 
     The claim's own domains stay at their sizes.
     """
-    kept = [point.sizes for point in starts if isinstance(point, Draw)]
-    sizes = list(dict.fromkeys([*kept, *(draw.sizes for draw in reversed(draws))]))[:SIZES]
+    kept = [point.sizes for point in starts if isinstance(point, Draw)][:1]
+    sizes = list(dict.fromkeys([*kept, *(draw.sizes for draw in reversed(draws))]))[:most]
     return [
         draw if draw.domain in claim.special_domains else replace(draw, sizes=sizes[place % len(sizes)])
         for place, draw in enumerate(draws)

@@ -156,8 +156,10 @@ class BoundAttack(Attack[AtMost]):
         starts: list[tuple[float, Draw | Given]] = []
         refuted = False  # a claim that is expected to be broken, and is: its counterexample decides, not this search
         kept, found_now = witnesses_of(claim, "attacked float64"), Witnesses()
-        first = kept.starts
         repeats = settings.repeats(kept.code)
+        # a mutant is measured where the earlier search found it dead; everywhere, where this one may end before that
+        waiting = kept.elsewhere() if repeats and claim.expects != "refuted" else {}
+        first = list(waiting) or kept.starts
         planned = plan(claim, settings, kept) if repeats else Plan((), 0)
         ahead = self._ahead(claim, [*first, *planned.certain], settings)
         # of what an earlier search found it is enough that it is found again
@@ -186,7 +188,8 @@ class BoundAttack(Attack[AtMost]):
             if not bool(found.usable.any()):
                 return
             starts.append((best, draw))
-            alive = [mutant for mutant in claim.mutants if mutants[mutant.name] < dead]
+            elsewhere = waiting.get(draw, frozenset())
+            alive = [each for each in claim.mutants if mutants[each.name] < dead and each.name not in elsewhere]
             sides = all_in_batch(claim, [mutant.function for mutant in alive], raw)
             for mutant, side in zip(alive, sides, strict=True):
                 wrong = self._score(found.left, side)
@@ -368,12 +371,13 @@ class BoundAttack(Attack[AtMost]):
         tally, hall = Tally(), Hall()
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
         wanted = settings.effort.confirming(settings.effort.enclosed, claim.all_sizes)
+        refuted = False  # as in `attacked`
         places: list[Draw | Given] = [*systematic(claim, 4 * settings.effort.enclosed, settings.seed)]
         # where a bound is tight its assumptions are met: of use where they are so rarely
         places += [point for point in witnesses_of(claim, "attacked float64").starts if isinstance(point, Given)]
         for draw in places:
             dead = all(excess >= SEPARATION for excess in mutants.values())
-            if tally.satisfied >= (wanted if dead else settings.effort.enclosed):
+            if tally.satisfied >= (wanted if dead else settings.effort.enclosed) or (refuted and dead):
                 break
             place = Place(claim, one_of(claim, draw.arrays(claim, 1), 0))
             decision = place.decide(claim.the_formula)
@@ -382,9 +386,10 @@ class BoundAttack(Attack[AtMost]):
             if decision is None:
                 continue
             score = math.inf if decision.certain else (decision.ratio if decision.ratio is not None else 0.0)
+            refuted = (decision.certain and claim.expects == "refuted" and not settings.effort.anew) or refuted
             hall.offer(min(score, BEYOND), place, dict(draw.sizes))
             for mutant in claim.mutants:
-                if mutants[mutant.name] < CLEARLY_DEAD or settings.effort.anew:
+                if mutants[mutant.name] < SEPARATION or settings.effort.anew:
                     mutants[mutant.name] = max(mutants[mutant.name], place.excess(mutant.function))
         return self._judged(claim, "enclosed", "ball", settings, tally, hall, mutants)
 

@@ -33,8 +33,8 @@ from verify.checks.asked_kinds import kind_asked
 from verify.checks.certified import certified, kept_of
 from verify.checks.certified_bounds import certified_bound
 from verify.checks.evaluation import as_rationals, one_of
+from verify.checks.granted import first_exception
 from verify.checks.operands import inputs_of, size_symbol
-from verify.checks.proofs import first_exception
 from verify.checks.record import UPHELD, VIOLATED, Record, blank, scored
 from verify.checks.settings import Settings
 from verify.inputs.generators import systematic

@@ -163,16 +163,18 @@ def sizes_beyond(claim: Claim, more: Iterable[int] = ()) -> list[dict[str, int]]
     A range of one value is no range: such a size is given.  The values `more` are tried too.
     """
     return [
-        sizes for sizes in _combined({name: _beyond(claim, name, more) for name in claim.sizes}) if claim.where(sizes)
+        sizes
+        for sizes in combined({name: beyond_range(claim, name, more) for name in claim.sizes})
+        if claim.where(sizes)
     ]
 
 
-def _beyond(claim: Claim, name: str, more: Iterable[int]) -> list[int]:
+def beyond_range(claim: Claim, name: str, more: Iterable[int]) -> list[int]:
     low, high = claim.sizes[name]
     return sorted({*range(low, high + 1), *(value for value in (*BEYOND, *more) if low < high and value >= low)})
 
 
-def _combined(values: dict[str, list[int]]) -> Iterator[dict[str, int]]:
+def combined(values: dict[str, list[int]]) -> Iterator[dict[str, int]]:
     """Assignments of these values to sizes; of fewer values each where there are too many."""
     while math.prod(map(len, values.values())) > MOST_BEYOND:
         longest = max(values.values(), key=len)
@@ -206,8 +208,8 @@ def sizes_that_solve(claim: Claim, expression: sympy.Expr) -> Iterator[dict[str,
         for other, (least, most) in claim.sizes.items():
             starts = (least, abs(number) // abs(times[other])) if other in times and least < most else ()
             near = (value for start in starts for value in range(start, start + min(abs(own), MOST_STEPS)))
-            values[other] = _beyond(claim, other, near) if other != name else [low]
-        for sizes in _combined(values):
+            values[other] = beyond_range(claim, other, near) if other != name else [low]
+        for sizes in combined(values):
             rest = number + sum(c * sizes[other] for other, c in times.items() if other != name)
             solved = {**sizes, name: -rest // own}
             if rest % own == 0 and low <= solved[name] and (low < high or solved[name] == low) and claim.where(solved):

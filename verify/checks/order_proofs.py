@@ -25,8 +25,8 @@ from verify.checks.asked_kinds import kind_asked
 from verify.checks.bound_proofs import details_of
 from verify.checks.certified import kept_of
 from verify.checks.certified_bounds import certified_bound
+from verify.checks.granted import first_exception
 from verify.checks.operands import size_symbol
-from verify.checks.proofs import first_exception
 from verify.checks.record import UPHELD, VIOLATED, Record, blank, scored, sizes_text
 from verify.checks.settings import Settings
 from verify.checks.size_orders import orders_of

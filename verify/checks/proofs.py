@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import sympy
 
-from verify.arithmetics.conditions import Condition
 from verify.arithmetics.formula_latex import formula_latex
 from verify.arithmetics.symbols.block_functions import TRIANGULAR
 from verify.arithmetics.symbols.difference import Proof, parts_of, prove
@@ -27,6 +25,7 @@ from verify.arithmetics.symbols.sums import extra_rules, trying_first
 from verify.arithmetics.tracing import value_of
 from verify.checks.asked_kinds import kind_asked
 from verify.checks.certified import certified, kept_of
+from verify.checks.granted import first_exception
 from verify.checks.operands import (
     admitted_sizes,
     free_parameters,
@@ -34,8 +33,6 @@ from verify.checks.operands import (
     real_symbol,
     sides_of,
     size_symbol,
-    sizes_beyond,
-    sizes_that_solve,
     symbolic_operands,
 )
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of, sizes_text
@@ -153,32 +150,6 @@ def _zero_like(value: Any) -> Any:
     return value * 0
 
 
-def first_exception(conditions: Iterable[Condition], claim: Claim) -> str | None:
-    """Why some condition of a proof is not met, by the first that is not."""
-    ordered = sorted(conditions, key=str)
-    return next((found for item in ordered if (found := exception_to(item, claim)) is not None), None)
-
-
-def exception_to(condition: Condition, claim: Claim) -> str | None:
-    """Why a condition of the proof is not met, if it is not: the first sizes that the claim admits where it fails."""
-    symbols = condition.expression.free_symbols
-    scalars = {symbol for symbol in symbols if not (symbol.is_integer and symbol.is_positive)}
-    if scalars:
-        return f"the proof rests on {condition}, which the claim does not grant" if condition.always else None
-    known = {size_symbol(name): name for name in claim.sizes}
-    if not symbols <= known.keys():
-        return f"the proof rests on {condition}, in sizes of which the claim says nothing"
-    numbers = [abs(int(number)) + k for number in condition.expression.atoms(sympy.Integer) if number for k in (0, 1)]
-    seen: set[tuple[int, ...]] = set()
-    solved = sizes_that_solve(claim, condition.expression) if condition.least is None and not condition.whole else ()
-    for sizes in itertools.chain(admitted_sizes(claim), sizes_beyond(claim, numbers), solved):
-        values = {symbol: sizes[known[symbol]] for symbol in symbols}
-        if (key := tuple(values.values())) not in seen and condition.holds(values) is False:
-            return f"the proof rests on {condition}, which the claim does not grant at {sizes_text(sizes)}"
-        seen.add(key)
-    return None
-
-
 # -- the check ---------------------------------------------------------------------------------------------------------
 
 
@@ -246,7 +217,7 @@ def _vanishing(proof: Proof, spots: list[SpotCheck]) -> list[str]:
     return [
         name
         for name, remains in proof.mutants.items()
-        if remains.terms and not any(spot.mutants[name] >= SEPARATION * AGREEMENT for spot in spots)
+        if remains.terms and not any(spot.mutants.get(name, 0.0) >= SEPARATION * AGREEMENT for spot in spots)
     ]
 
 

@@ -154,7 +154,10 @@ def _distance(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def spot_sizes(claim: Claim, seed: int, count: int = SPOTS) -> list[dict[str, int]]:
-    """Some random assignments of sizes, with few ones where that can be helped, and the smallest, where sizes coincide."""
+    """Some random assignments of sizes, with few ones where that can be helped, and the smallest, where sizes coincide.
+
+    A size that may be 0 is so in one of them at least: the symbol that stands for it is positive.
+    """
     admitted = admitted_sizes(claim)
     if not admitted:
         return []
@@ -163,13 +166,17 @@ def spot_sizes(claim: Claim, seed: int, count: int = SPOTS) -> list[dict[str, in
     chosen = [telling[int(k)] for k in rng.permutation(len(telling))[:count]]
     while len(chosen) < count:
         chosen.append(admitted[int(rng.integers(len(admitted)))])
-    return [*chosen, admitted[0]]
+    chosen.append(admitted[0])
+    for name, (low, _) in claim.sizes.items():
+        if low < 1 and not any(sizes[name] < 1 for sizes in chosen):
+            chosen += _telling([one for one in admitted if one[name] < 1])[:1]
+    return chosen
 
 
 def _telling(admitted: list[dict[str, int]]) -> list[dict[str, int]]:
     """Those with few ones, and as many different values as there are: what holds for equal sizes only shows."""
     rank = {id(sizes): (sum(v == 1 for v in sizes.values()), -len(set(sizes.values()))) for sizes in admitted}
-    least = min(rank.values())
+    least = min(rank.values(), default=None)
     return [sizes for sizes in admitted if rank[id(sizes)] == least]
 
 

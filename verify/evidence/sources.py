@@ -1,7 +1,7 @@
 """Source files taken apart: the statements of a module, what they mention, and what the module imports.
 
-What a file says is kept in the user's cache folder, under its path and with the hash of its text, since every command and
-every worker needs it and taking three hundred files apart takes seconds.
+What a file says is kept in the user's cache folder, under its path and package and with the hash of its text, since every
+command and every worker needs it and taking three hundred files apart takes seconds.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def source_of(path: Path, package: str = "") -> Source:
     """The module in a file, from the cache if the file says what it said; relative imports start from `package`."""
     text = path.read_text(encoding="utf-8")
     key = digest_of([_TAKEN_APART_BY, package, text])
-    kept = _cache_folder() / f"{digest_of([str(path)])[:32]}.json"
+    kept = (
+        _cache_folder() / f"{digest_of([str(path), package])[:32]}.json"
+    )  # the engine's are read with and without one
     try:
         found = json.loads(kept.read_text(encoding="utf-8"))
         if found["key"] == key:

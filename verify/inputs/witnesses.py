@@ -62,7 +62,13 @@ class Witnesses:
     @property
     def starts(self) -> list[Draw | Given]:
         """Every point once."""
-        return [point_of(data) for data in self._distinct]
+        return list(self.elsewhere())
+
+    def elsewhere(self) -> dict[Draw | Given, frozenset[str]]:
+        """Every point once, with the mutants that are dead at other points and not known to be dead there."""
+        return {
+            point_of(data): frozenset(name for name, own in self.dead.items() if own != data) for data in self._distinct
+        }
 
     @property
     def _distinct(self) -> list[Data]:

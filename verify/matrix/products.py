@@ -142,7 +142,8 @@ def trace(A: Any) -> Any:
 
 
 def vector(*scalars: Any) -> Any:
-    """Scalars of one arithmetic as a vector, shape (count,)."""
+    """Scalars of one arithmetic, and lists of them as `each` gives, as a vector, shape (count,)."""
+    scalars = tuple(x for scalar in scalars for x in (scalar if isinstance(scalar, list) else [scalar]))
     if is_tensor(scalars[0]):
         import torch
 

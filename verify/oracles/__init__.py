@@ -9,7 +9,7 @@ counting      operations and memory of an implementation, counted instead of tim
 from verify.arithmetics.closed_forms import closed_form, closed_forms
 from verify.oracles.counting import Count, count, largest, without_numbers
 from verify.oracles.derivatives import hessian, jacobian, jacobians
-from verify.oracles.expectations import Drawn, Normal, expectation, expected_over_draws
+from verify.oracles.expectations import Drawn, Normal, expectation, expected_over_draws, standard_normal
 from verify.oracles.statistics import (
     FALSE_ALARM,
     SMALLEST_P,
@@ -49,6 +49,7 @@ __all__ = [
     "moment_test",
     "proportion_test",
     "same_law",
+    "standard_normal",
     "two_sided_p",
     "without_numbers",
 ]

@@ -57,6 +57,27 @@ class Drawn:
         return self.make(name, *shape)
 
 
+def standard_normal(generator: Any, like: Any, *shape: int) -> Any:
+    """A tensor of independent N(0, 1) entries, of the type and on the device of `like`; in float64 where that is None.
+
+    Of the given shape.  A generator that hands out matrices, for an expectation or for all that can be drawn, is asked for
+    them.  So a claim need not ask itself which of the two it is handed.
+
+    >>> standard_normal(Drawn(lambda name, rows, columns: (name, rows, columns)), None, 5, 3)
+    ('draw1', 5, 3)
+    """
+    if isinstance(generator, Drawn):
+        return generator.normal(*shape)
+    import torch
+
+    kind = (
+        {"dtype": torch.float64, "device": generator.device}
+        if like is None
+        else {"dtype": like.dtype, "device": like.device}
+    )
+    return torch.randn(*shape, generator=generator, **kind)
+
+
 def expected_over_draws(f: Callable[..., Any], make: Callable[[str, Any, Any], Any], **arguments: Any) -> Any:
     """E f(generator, arguments) over the standard normal matrices that f asks its generator for, shape as f's.
 

@@ -69,7 +69,7 @@ class Report:
         """Where evidence disagrees with the source: what was found here, if anything was, else what was released."""
         return disagreements(self.claims, self.found_here or self.verdicts)
 
-    @property
+    @cached_property
     def as_released(self) -> bool:
         """Whether nothing that is shown was found here."""
         return bool(self.released) and self.released >= {record.claim for record in self.records}
@@ -98,7 +98,7 @@ class Report:
         """Claims with evidence of which some speaks about other code and was not found anew."""
         return self.outdated & (self.missing.keys() | self.released)
 
-    @property
+    @cached_property
     def judged(self) -> dict[str, Claim]:
         """Claims with evidence about the present code, they themselves and all that their verdicts rest on."""
         seen = {record.claim for record in self.records}

@@ -8,12 +8,12 @@ defines it.
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from verify.checks.free_inputs import hints_of
 from verify.evidence.data_files import data_file
 from verify.report.symbols_in_latex import Node, Symbol, Words, every, nodes
 from verify.report.typed_formulas import as_latex
@@ -105,11 +105,7 @@ def input_shapes(claim: Claim) -> dict[str, tuple[str, ...]]:
     """The inputs of a claim's functions, by name, with the sizes that their annotations give; () for a number."""
     found: dict[str, tuple[str, ...]] = {}
     for function in claim.named_functions().values():
-        try:
-            hints = inspect.get_annotations(function, eval_str=True)
-        except (NameError, TypeError):  # of a callable object, or of names known to a type checker alone
-            continue
-        for name, hint in hints.items():
+        for name, hint in hints_of(function).items():
             for spec in getattr(hint, "__metadata__", ()):
                 found.setdefault(name, tuple(map(str, spec.dims)) if isinstance(spec, Shape) else ())
     return found

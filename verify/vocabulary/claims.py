@@ -58,6 +58,12 @@ def declared(function: Any, declare: Callable[[Any], None]) -> Any:
     return decorator if function is None else decorator(function)
 
 
+def _tested_inputs(item: Stated) -> set[str]:
+    """The inputs that the tests of an assumption take."""
+    tests = item.tests if isinstance(item, Assumption) else ()
+    return {name for test in tests for name in parameter_names(test)}
+
+
 #: Verdicts, from best to worst known.
 VERDICTS = ("holds", "reading", "empirical", "gap", "refuted", "open")
 
@@ -226,7 +232,7 @@ class Claim:
             if isinstance(hypothesis, Assumption):
                 if hypothesis.zero is None or hypothesis not in self.assumptions:
                     yield f"{hypothesis.text!r} is no assumption of the claim that `zero` tests"
-            elif not any(map(hypothesis.is_stated_in, self.assumption_texts)):
+            elif not any(hypothesis.is_stated_in(text_of(item), _tested_inputs(item)) for item in self.assumptions):
                 yield f"no assumption states {hypothesis.stated!r}, so {hypothesis} is not given"
 
     def _faults_of_proofs(self) -> Iterator[str]:

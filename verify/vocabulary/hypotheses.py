@@ -6,6 +6,7 @@ Each names the assumption of the claim that states it; a claim with a hypothesis
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 #: Of a matrix over which an expectation is taken, no input of the claim's functions.
@@ -29,6 +30,27 @@ WORDS = {
     "is idempotent": (r"idempotent", r"projection"),
 }
 
+#: A text with one of these words states a property of an input sometimes, of one of several, or not at all.
+UNCERTAIN = re.compile(r"(?i)\b(not|no|never|neither|nor|or|if|unless|except|without|almost|nearly|roughly)\b")
+#: What may stand at a symbol: its index and its transpose or another power.
+_INDICES = r"(?:_(?:\{[^}]*(?:\[[^]]*\][^}]*)?\}|[a-z]))?"
+
+
+def names(text: str, symbol: str) -> bool:
+    """Whether a text speaks of a symbol, be it with an index: "Q_k is orthogonal" of Q; "A B is symmetric" of neither.
+
+    >>> names("Q_k is orthogonal", "Q"), names("A B is symmetric", "A"), names("B is symmetric", "A")
+    (True, False, False)
+    """
+    power = r"(?:\^(?:\{[^}]*\}|\\?\w+))?"
+    factor = rf"(?!{re.escape(symbol)}(?![A-Za-z0-9]))[A-Z]"  # another matrix beside it
+    found = re.finditer(rf"(?<![A-Za-z0-9_]){re.escape(symbol)}{_INDICES}(?![A-Za-z0-9_])", text)
+    return any(
+        not re.match(rf"{power} ?{factor}(?![a-z])", text[at.end() :])
+        and not re.search(rf"(?<![A-Za-z]){factor}{_INDICES}{power} ?\\?$", text[: at.start()])
+        for at in found
+    )
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -42,16 +64,20 @@ class Hypothesis:
     stated: str
     by: str = ""
 
-    def is_stated_in(self, text: str) -> bool:
-        """Whether `stated` is a part of the text in whole words that are not denied, and has a word of the property.
+    def is_stated_in(self, text: str, tested: Collection[str] = ()) -> bool:
+        """Whether `stated` is a part of the text in whole words, and has a word of the property, and is said of the input.
 
-        Where the property follows by a claim, the text states what that claim assumes, in any words.
+        That is so where the text names it, or where the test of the assumption takes it: it is among `tested`.  A text that
+        denies something, or leaves a choice, states nothing.  Where the property follows by a claim, the text states what
+        that claim assumes, in any words.
         """
+        if UNCERTAIN.search(text) or not (self.of in tested or names(text, self.of)):
+            return False
         known = next((words for property, words in WORDS.items() if self.property.startswith(property)), ())
         if self.by:
             known = (r"\w",)
         quoted = re.escape(self.stated)
-        whole = re.search(rf"(?<![\w-])(?<!\bnot )(?<!\bno ){quoted}(?!\w)", text)
+        whole = re.search(rf"(?<![\w-]){quoted}(?!\w)", text)
         return bool(whole and any(re.search(rf"(?<![\w-]){word}", self.stated) for word in known))
 
     def __str__(self) -> str:

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import KeyWeights, QueryWeights, ValueWeights, self_attention
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens
-from theorems.convergence.settings import WIDTHS, Dimension, Scale, Square, Width, standard_normal
+from theorems.convergence.settings import WIDTHS, Dimension, Scale, Square, Width
 from verify.matrix import concatenate, eye, ones, rational, softmax, total
-from verify.oracles import LawTest, Moments
+from verify.oracles import LawTest, Moments, standard_normal
 from verify.vocabulary import (
     Assumption, Claim, Construction, Definition, Equal, FollowsLaw, PowerRate, Setting, Shape, TendsTo,
 )  # fmt: skip

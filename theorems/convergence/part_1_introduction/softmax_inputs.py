@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import TokenLogits, attention_weights, self_attention
 from theorems.convergence.part_1_introduction.scalings import ValueRows
-from theorems.convergence.settings import WIDTHS, Tokens, standard_normal
+from theorems.convergence.settings import WIDTHS, Tokens
 from verify.matrix import absolute, eye, exp, maximum, ones, rational, softmax, total
-from verify.oracles import jacobian
+from verify.oracles import jacobian, standard_normal
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, PowerRate, Real, Shape, TendsTo
 
 OtherTokens = Annotated[Any, Shape("d_s", "d")]

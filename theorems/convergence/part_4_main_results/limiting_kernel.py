@@ -8,7 +8,8 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import (
     Samples, expected_relu_products, expected_step_products, mean_tokens, pooling_weight, tangent_kernel,
 )  # fmt: skip
-from theorems.convergence.settings import WIDTHS, standard_normal
+from theorems.convergence.settings import WIDTHS
+from verify.oracles import standard_normal
 from verify.matrix import hadamard
 from verify.vocabulary import Claim, Definition, Doubt, PowerRate, Setting, TendsTo
 

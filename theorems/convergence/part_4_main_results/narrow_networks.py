@@ -11,12 +11,15 @@ from theorems.convergence.definitions import gradient_descent, squared_loss
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_c_3_theorem_1.norms_and_widths import Bound, printed_width_orders, smallest_widths
 from theorems.convergence.settings import Dimension, Hidden, Length, SampleCount
-from verify.matrix import absolute, column, rational, relu, zeros
+from verify.matrix import absolute, column, maximum, rational, relu, sqrt, step, zeros
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, OrderOfGrowth, Real, Setting, Shape
 from verify.vocabulary.assumptions import Stated
 
 Points = Annotated[Any, Shape("N", "1")]
-Start = Annotated[Any, Real(0.125, 1.0)]
+#: The smaller of the two weights of a neuron, which is at most 1, as their product is.
+Smaller = Annotated[Any, Real(0.0009765625, 1.0)]
+Start = Annotated[Any, Real(0.0009765625, 2.25)]
+Sign = Annotated[Any, Real(-1.0, 1.0)]
 Share = Annotated[Any, Real(0.0, 1.0)]
 #: Bounds of the start and of the step, under which both neurons learn their half of |x|.
 LONGEST_STEP, WIDEST_GAP = rational(1, 16), 4
@@ -60,10 +63,27 @@ TWO = Claim(ON_THE_LINE, "convergence.width-two-converges", label="Two neurons f
 )  # fmt: skip
 
 
+def _with_a_larger_one(smaller: Any, share: Any, sign: Any) -> tuple[Any, Any]:
+    """Two weights, the larger a share of the way up to where their product is 1 or their squares are `WIDEST_GAP` apart."""
+    most = -maximum(stacked([-1 / smaller, -sqrt(smaller * smaller + WIDEST_GAP)]))
+    excess = (most - smaller) * share
+    return smaller + excess * step(sign), smaller + excess * (1 - step(sign))
+
+
 @TWO.inputs
-def two_neurons_at_the_start(x: Points, v_1: Start, v_2: Start, w_1: Start, w_2: Start, share: Share) -> dict[str, Any]:
-    """Weights between 1/8 and 1, and a step up to the longest."""
-    gamma = LONGEST_STEP * (1 + share) / (2 * ((x * x).sum() + rational(1, 2**20)))
+def two_neurons_at_the_start(
+    x: Points,
+    small_1: Smaller,
+    small_2: Smaller,
+    share_1: Share,
+    share_2: Share,
+    sign_1: Sign,
+    sign_2: Sign,
+    share: Share,
+) -> dict[str, Any]:
+    """All weights and steps that are admitted, but steps that are the longest are so up to a part of 2^20."""
+    (w_1, v_1), (w_2, v_2) = _with_a_larger_one(small_1, share_1, sign_1), _with_a_larger_one(small_2, share_2, sign_2)
+    gamma = LONGEST_STEP * share / ((x * x).sum() + rational(1, 2**20))
     return {"x": x, "v_1": v_1, "v_2": v_2, "w_1": w_1, "w_2": w_2, "gamma": gamma}
 
 
@@ -100,6 +120,7 @@ def state_after_one_step(x: Points, v_1: Start, v_2: Start, w_1: Start, w_2: Sta
 
 TWO.mutant("twice the rate", "2 * gamma -> 4 * gamma")
 TWO.mutant("rate of one neuron on all samples", lambda value: value * rational(9, 10))
+TWO.mutant("squares of weights at most 1 apart", "absolute(w * w - v * v) -> gamma * 0 + 1")
 
 
 # -- what is said to be required ---------------------------------------------------------------------------------------
@@ -126,9 +147,10 @@ REQUIRED = Claim(ON_THE_LINE, "convergence.sec-4.4-required", label="Section 4.4
 
 @REQUIRED.inputs
 def convergent_training(
-    x: Points, v_1: Start, v_2: Start, w_1: Start, w_2: Start, share: Share, c: Hidden
-) -> dict[str, Any]:
-    return {**two_neurons_at_the_start(x, v_1, v_2, w_1, w_2, share), "c": c}
+    x: Points, small_1: Smaller, small_2: Smaller, share_1: Share, share_2: Share, sign_1: Sign, sign_2: Sign, share: Share,
+    c: Hidden,
+) -> dict[str, Any]:  # fmt: skip
+    return {**two_neurons_at_the_start(x, small_1, small_2, share_1, share_2, sign_1, sign_2, share), "c": c}
 
 
 @REQUIRED.formula

@@ -117,25 +117,30 @@ C_HAT.counterexample(
 
 
 @checked
-def tails_below_one(r: Annotated[Any, Real(0.0625, 1.0)]) -> Any:
-    """exp(-t^c^) at c^ = 1 and 2, then 1 / (1 + t^c^) at c^ = 1/2, shape (3,)."""
-    return stacked([exp(-(r**2)), exp(-(r**4)), 1 / (1 + r)])
+def tails_below_one(r: Annotated[Any, Real(0.0625, 1.0)], q: Annotated[Any, Real(0.0625, 8.0)]) -> Any:
+    """exp(-t^c^) at c^ = 1 and 2 for t = r^2, then 1 / (1 + q), shape (3,)."""
+    return stacked([exp(-(r**2)), exp(-(r**4)), 1 / (1 + q)])
 
 
 BELOW_ONE = Claim(CONVERGENCE, "convergence.assumption-3-below-one", label="The tail of Assumption 3 for t <= 1",
     statement=r"""0<t\le1,\ \hat c\le\hat c'\Rightarrow\exp(-t^{\hat c})\le\exp(-t^{\hat c'});\qquad\exp(-t^{\hat
         c})\le\tfrac1{1+t^{\hat c}}<1\quad\forall t,\hat c>0""",
     assumptions=[
-        Definition("decided at c^ = 1/2 against 1, at 1 against 2, and at 1/2; t = r^2", by=tails_below_one),
-        Assumption("0 < t <= 1", positive=lambda r: r, nonnegative=lambda r: 1 - r),
+        Definition(
+            "the first decided at c^ = 1/2 against 1 and at 1 against 2, t = r^2; q stands for t^c^ in the second",
+            by=tails_below_one,
+        ),
+        Assumption("0 < t <= 1 in the first", positive=lambda r: r, nonnegative=lambda r: 1 - r),
+        Assumption("q > 0", positive=lambda q: q),
     ],
-    name="dissimilarity tail at small levels", relation=AtMost(left="exp(-t^c^) at c^ = 1/2, 1 and 1/2"), all_sizes=True,
+    name="dissimilarity tail at small levels", relation=AtMost(left="exp(-t^c^) at c^ = 1/2 and 1, exp(-q)"), all_sizes=True,
     corrects="convergence.assumption-3-chat", of_project=True,
     note=r"""$t^{\hat c}$ falls with $\hat c$ for $t \le 1$, the range in which Lemma 15 uses Assumption 3; $\exp(x) \ge
         1 + x$ gives the rest.""")  # fmt: skip
 
 
 BELOW_ONE.formula(tails_below_one)
-BELOW_ONE.oracle(lambda r: stacked([exp(-r), exp(-(r**2)), exp(-r)]))
-BELOW_ONE.mutant("exponents the other way round", lambda r: stacked([exp(-r), exp(-r), 1 / (1 + r)]))
-BELOW_ONE.mutant("1 - t^c^", lambda r: stacked([exp(-(r**2)), exp(-(r**4)), 1 - r]))
+BELOW_ONE.oracle(lambda r, q: stacked([exp(-r), exp(-(r**2)), exp(-q)]))
+BELOW_ONE.mutant("exponents the other way round", lambda r, q: stacked([exp(-r), exp(-r), 1 / (1 + q)]))
+BELOW_ONE.mutant("1 - t^c^", lambda r, q: stacked([exp(-(r**2)), exp(-(r**4)), 1 - q]))
+BELOW_ONE.mutant("1 / (1 + t^c^)^2, which serves for t <= 1", "1 / (1 + q) -> 1 / (1 + q) ** 2")

@@ -369,19 +369,21 @@ ONE_TOKEN.mutant("lambda_0^2 for lambda_0", "least -> least * least")
 
 THM_2_PAIRS = Claim(CONVERGENCE, "convergence.thm-2-all-pairs",
     label="Theorems 1 and 2, the probability that Assumption 3 gives for all pairs at once",
-    statement=r"""\mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle<t\ \forall n\ne
-        n')\ge1-\tfrac{N(N-1)}2e^{-t^{\hat c}};\ \text{given this event, (2), (3), and no ReLU that changes its state,
-        (4) holds}""",
+    statement=r"""\text{If }\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)\le e^{-t^{\hat c}}\text{ for each
+        pair }n\ne n'\text{ (Assumption 3), then }\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|<t\text{ for all
+        }n\ne n')\ge1-\tfrac{N(N-1)}2e^{-t^{\hat c}}""",
     assumptions=[
         Definition(
-            "one token uniform on d orthogonal directions of squared norm sqrt(s), t <= s, with P(<.,.> >= t) = 1/d for exp(-t^c^)",
+            "samples of one token, independent and uniform on d orthogonal directions of squared norm sqrt(s), t <= s: each pair"
+            " has P(|<.,.>| >= t) = 1/d, which stands for exp(-t^c^)",
             by=all_distinct,
         ),
     ],
     name="probability that all pairs are dissimilar", relation=AtMost(left="the union bound over pairs", signed=True),
-    sizes={"N": (1, 4), "d": (1, 5)}, uses=("convergence.prop-1-fixed-pattern",), of_project=True,
-    note="""The union bound over pairs, against enumeration; equality for $N = 2$. What follows deterministically is
-        convergence.prop-1-fixed-pattern; for NTK initialisation no width makes its hypotheses likely
+    sizes={"N": (1, 4), "d": (1, 5)}, of_project=True,
+    note="""The union bound over pairs, against enumeration; equality for $N \\le 2$. With or without this event, Eq. (4)
+        follows from Eqs. (2) and (3), a step size of at most $1/C'$, and that no ReLU changes its state
+        (convergence.prop-1-fixed-pattern); for NTK initialisation no width makes these hypotheses likely
         (convergence.eq-60-61).""")  # fmt: skip
 
 
@@ -471,9 +473,13 @@ NTK_ONE_TOKEN.mutant("lambda_0^2", "least -> least * least / 4")
 
 LOSS_ALLOWED = Claim(CONVERGENCE, "convergence.thm-2-loss-allowed",
     label="Eq. (2) under NTK initialisation bounds the initial loss at every width",
-    statement=r"""\tau_1=d_m^{-1/2},\ C_O=1,\ d_m\ge N:\quad(2)\ \Rightarrow\
+    statement=r"""\tau_0=d_m^{-1},\ \tau_1=d_m^{-1/2},\ C_O=1,\ d_m\ge N,\ \|X_n\|_F\le\sqrt{d_s}C_x,\ C_x>0:\quad(2)\ \Rightarrow\
         \sqrt{2\ell(\theta^0)}\le\frac{d_s^{3/2}C_x}{8\sqrt N}\frac{\|W_V^0\|_2}{\sqrt{d_m}}""",
-    assumptions=[Definition("tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", by=Bounds), ROOM_ONE, NOT_NARROW],
+    assumptions=[
+        Definition("tau_0 = 1/d_m, tau_1 = d_m^{-1/2}", by=Bounds), ROOM_ONE, NOT_NARROW,
+        Definition("Assumption 1 with a C_x > 0, which is the least, or near 0 where all tokens are 0: with a larger C_x (2) asks"
+                   " for more, and more is allowed", by=sample_bound),
+    ],
     name="upper bound of the allowed initial loss", relation=AtMost(),
     sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)},
     of_project=True,

@@ -97,7 +97,8 @@ def _() -> dict[str, Any]:
 RANK_TWO = Claim(CONVERGENCE, "convergence.cor-1-rank-two", label="Corollary 1, at d = 1",
     statement=r"""d=1,\ p=1/d_s:\ F_{pre}=\tau_1p\,[\textstyle\sum_i \sigma_r(X_n^\top\beta_{i,n})]_n
         \sigma_r(w_V)^\top+\tau_1p\,[\textstyle \sum_i\sigma_r(-X_n^\top\beta_{i,n})]_n \sigma_r(-w_V)^\top,\ \text{so
-        that }\mathrm{rank}\,F_{pre}\le2,\ \alpha=0\text{ for }N\ge3,\text{ and (2), (3) hold only if }\ell(\theta^0)=0
+        that }\mathrm{rank}\,F_{pre}\le2,\ \alpha=0\text{ for }N\ge3,\text{ and then (2), (3), with }C_x,\tau_1>0,\text{ hold
+        only if }\ell(\theta^0)=0
     """,
     name="hidden layer of rank two in one dimension",
     assumptions=[SCALAR_TOKENS, Definition("p = 1/d_s (average pooling)", by=pooling_weight)], relation=Equal(),

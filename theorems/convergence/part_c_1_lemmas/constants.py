@@ -47,7 +47,7 @@ TINY = rational(1, 2**100)
 
 def stacked(scalars: list[Any]) -> Any:
     """Scalars, and lists of them, as a vector."""
-    return vector(*(x for scalar in scalars for x in (scalar if isinstance(scalar, list) else [scalar])))
+    return vector(*scalars)
 
 
 def sample_bound(X: Samples) -> Any:

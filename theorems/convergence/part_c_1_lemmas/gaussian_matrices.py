@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.settings import GAUSSIAN, Dimension, Width, standard_normal
-from verify.oracles import LawTest, at_most_probability
+from theorems.convergence.settings import GAUSSIAN, Dimension, Width
+from verify.oracles import LawTest, at_most_probability, standard_normal
 from verify.vocabulary import Assumption, Claim, FollowsLaw, Real, Size
 
 Rows = Annotated[int, Size("d_1")]

@@ -13,9 +13,9 @@ from theorems.convergence.definitions import KeyWeights, QueryWeights, Samples, 
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import expected_gram, lambda_0, smallest_eigenvalue
 from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_row
-from theorems.convergence.settings import Features, SampleCount, Scale, Variance, Width, drawn, standard_normal
+from theorems.convergence.settings import Features, SampleCount, Scale, Variance, Width, drawn
 from verify.matrix import relu, smallest_singular_value, spectral_norm, sqrt, stack_rows, symmetric_eigenvalues, trace
-from verify.oracles import LawTest, at_most_probability
+from verify.oracles import LawTest, at_most_probability, standard_normal
 from verify.vocabulary import (
     Assumption, AtMost, Claim, Construction, Definition, Equal, FollowsLaw, Reading, Real, Setting, checked,
 )  # fmt: skip

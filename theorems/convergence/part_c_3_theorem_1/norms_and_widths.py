@@ -153,6 +153,8 @@ EQ_45_ALL = Claim(LECUN, "convergence.eq-45-in-all-sizes", label="Eqs. (45), (46
         (2), (3), uniformly in }N,d_s,C_x,d\le d_m""",
     name="convergence conditions under LeCun initialisation, all sizes",
     relation=OrderOfGrowth(along=("N", "d_s", "C_x", "d_m", "d d_m")), all_sizes=True, uses=("convergence.eq-44",), of_project=True,
+    note=r"""Compared at whole numbers $C_x$. Each member of the maximum in (2), and each term of (3), has a power of $C_x$ that
+        one term of the order has too, so that the constants serve every $C_x > 0$.""",
 )  # fmt: skip
 
 

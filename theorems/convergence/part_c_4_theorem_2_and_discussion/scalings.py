@@ -13,7 +13,8 @@ from theorems.convergence.definitions import ValueWeights
 from theorems.convergence.part_c_1_lemmas.constants import stacked
 from theorems.convergence.part_c_3_theorem_1.minimum_eigenvalue import expected_gram, smallest_eigenvalue
 from theorems.convergence.part_d_2_minimum_eigenvalue.limiting_attention import first_attention
-from theorems.convergence.settings import WIDTHS, Features, Hidden, Scale, Tokens, Width, drawn, standard_normal
+from theorems.convergence.settings import WIDTHS, Features, Hidden, Scale, Tokens, Width, drawn
+from verify.oracles import standard_normal
 from verify.matrix import (
     basis_vector, frobenius_norm, ones, rational, relu, spectral_norm, symmetric_eigenvalues, total, trace,
 )  # fmt: skip

@@ -13,9 +13,9 @@ import numpy as np
 from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import expected_relu_products, expected_step_products, pooling_weight
 from theorems.convergence.part_d_1_limiting_kernel.gradients import Tokens, output_weight_gradient, value_gradient
-from theorems.convergence.settings import WIDTHS, Width, standard_normal
+from theorems.convergence.settings import WIDTHS, Width
 from verify.matrix import hadamard, ones, rational
-from verify.oracles import SMALLEST_P, LawTest, moment_test, two_sided_p
+from verify.oracles import SMALLEST_P, LawTest, moment_test, two_sided_p, standard_normal
 from verify.vocabulary import Claim, Definition, Doubt, FollowsLaw, PowerRate, Setting, TendsTo
 
 NTK = Definition(

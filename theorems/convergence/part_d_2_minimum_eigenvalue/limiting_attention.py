@@ -12,9 +12,9 @@ from theorems.convergence import CONVERGENCE
 from theorems.convergence.definitions import Samples, mean_tokens
 from theorems.convergence.part_b_background.sub_exponential import logarithm
 from theorems.convergence.part_c_1_lemmas.constants import ASSUMPTION_1, TINY, sample_bound, stacked
-from theorems.convergence.settings import Tokens, Width, standard_normal
+from theorems.convergence.settings import Tokens, Width
 from verify.matrix import absolute, frobenius_norm, maximum, ones, rational, softmax, sqrt, stack_rows
-from verify.oracles import LawTest, at_most_probability
+from verify.oracles import LawTest, at_most_probability, standard_normal
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, Real, Setting, Shape, Size, realises
 
 Product = Annotated[Any, Shape("d", "d", role="query")]

@@ -129,7 +129,7 @@ BLOCK_LIMITS = Claim(AT_START, "convergence.hessian-block-limits",
         \operatorname{Var}(x),\quad\sqrt{d_m}\,\|H_{O,V}\|_2\to|\textstyle\sum_ix_i|""",
     relation=TendsTo(WIDTHS, PowerRate(0.5), instances=4), domains=("generic", "integers"), of_project=True,
     note="""Var under equal weights. So the Hessian norm is of order $d_m^{-1/2}$ exactly, and Theorem 3 has the right
-        order.""")  # fmt: skip
+        order. Compared for two tokens or more: for one the first two norms are 0 at every width.""")  # fmt: skip
 
 
 @BLOCK_LIMITS.formula

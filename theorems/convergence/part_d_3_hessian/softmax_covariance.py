@@ -61,8 +61,8 @@ INTERLACING = Claim(CONVERGENCE, "convergence.diag-bound-interlacing",
     corrects="convergence.diag-bound", of_project=True,
     note=r"""A positive semidefinite matrix of rank one is subtracted, so eigenvalues interlace; Weyl gives the third
         bound. 1/2: for every $x$, $x^\top (\mathrm{diag}(v) - v v^\top) x$ is a variance, at most $(\max x - \min
-        x)^2 / 4 \le |x|^2 / 2$. All are attained by two
-        equal weights.""")  # fmt: skip
+        x)^2 / 4 \le |x|^2 / 2$. Two equal weights attain all but the third, of which both sides are 0 for one
+        token.""")  # fmt: skip
 
 
 @INTERLACING.formula

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import flint
 
 from theorems.convergence import CONVERGENCE
-from theorems.convergence.settings import GAUSSIAN, Width, drawn, standard_normal
+from theorems.convergence.settings import GAUSSIAN, Width, drawn
 from verify.arithmetics import is_tensor
 from verify.matrix import exp, rational
-from verify.oracles import LawTest, at_most_probability
+from verify.oracles import LawTest, at_most_probability, standard_normal
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, FollowsLaw, Real
 
 Radius = Annotated[Any, Real(0.0, 8.0)]

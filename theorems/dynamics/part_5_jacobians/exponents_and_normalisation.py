@@ -141,7 +141,7 @@ TOWARD_ZERO_ABOVE = Claim(UPDATE, "dynamics.sec-5.3-toward-zero-above", label="S
         X^{(t)}_{[i,:]}\|,\text{ and so for }T\text{ steps: }\lambda_{\max}\text{ is at most the time average}""",
     assumptions=[NO_ZERO_INPUT, NO_ZERO_NEXT_INPUT, Definition("the update (9) with RMSNorm (6)", by=itrsa_step)],
     name="Lyapunov exponents bounded by gains and radii", relation=AtMost(ascent=False, left="|dX^(2)/dX^(0)|_2"),
-    sizes={"S": (1, 2), "D": (1, 2), "H": (1, 1)}, of_project=True, corrects="dynamics.sec-5.3-toward-zero",
+    sizes={"S": (1, 2), "D": (1, 2), "H": (1, 2)}, of_project=True, corrects="dynamics.sec-5.3-toward-zero",
     uses=("dynamics.prop-5.1",),
     note="""Proposition 5.1 for each step and the norm of a product. Compared without the logarithms, for two steps; longer
         products by induction.""")  # fmt: skip

@@ -138,7 +138,7 @@ RANK = Claim(UPDATE, "dynamics.sec-5.3-mean-rank", label="Section 5.3, exponents
         }X'=\operatorname{RMSNorm}(X+\eta\Delta X):\ \text{at least }S\text{ of the }SD\text{ exponents are }-\infty""",
     assumptions=[NO_VANISHING_GAIN],
     name="Lyapunov exponents lost to RMSNorm", relation=HasStructure(), all_sizes=True,
-    sizes={"S": (1, 2), "D": (1, 3), "H": (1, 1)}, of_project=True, corrects="dynamics.sec-5.3-mean",
+    sizes={"S": (1, 2), "D": (1, 3), "H": (1, 2)}, of_project=True, corrects="dynamics.sec-5.3-mean",
     note=r"""The update ends on the ellipsoids $\sum_j (X_{ij}/\gamma_j)^2 = 1$, and the derivative is orthogonal to
         their normals. For AKOrN it is the same with one sphere per oscillator: at least $SD/N$ exponents are $-\infty$.
         """)  # fmt: skip

@@ -29,6 +29,11 @@ def iterated(J: Any, x: Any, steps: int) -> Any:
     return x
 
 
+def norms_along(J: Any, x: Any, steps: int) -> Any:
+    """|x|, |Jx|, ..., |J^steps x| for a state written as a row, shape (steps + 1, 1)."""
+    return concatenate([row_norms(iterated(J, x, t)) for t in range(steps + 1)], axis=0)
+
+
 def basis_and_condition(W: Any) -> tuple[Any, Any]:
     """A regular V = I + W W^T (D, D), and its condition number |V| |V^-1|."""
     V = eye(W.shape[0]) + W @ W.T
@@ -160,24 +165,29 @@ SIGN_LINEAR = Claim(DYNAMICS, "dynamics.sec-5.3-sign-linear", label="Convergence
     ],
     name="signals under a uniform contraction", relation=AtMost(), sizes={"D": (1, 3)}, of_project=True,
     corrects="dynamics.sec-5.3-sign",
-    note="Checked after six steps, where $c^6$ and the condition number of $V$ are the only constants.")  # fmt: skip
+    note="Checked after 0, 1, ..., 6 steps; by a power of $Q$, which is orthogonal, for every number of them.")  # fmt: skip
 SIGN_LINEAR.inputs(contraction_in_a_basis)
+
+
+def _rates(c: Any, x: Any) -> Any:
+    """c^t |x| for t = 0, ..., 6, shape (7, 1)."""
+    return concatenate([row_norms(x) * c**t for t in range(STEPS + 1)], axis=0)
 
 
 @SIGN_LINEAR.formula
 def largest_signals(J: Generator, W: Generator, c: Rate, x: Row) -> Any:
-    """c^6 |V| |V^-1| |x|, and |V| |V^-1| |J^6 x|, shape (2, 1)."""
-    condition = basis_and_condition(W)[1]
-    return concatenate([row_norms(x) * condition * c**STEPS, row_norms(iterated(J, x, STEPS)) * condition], axis=0)
+    """c^t |V| |V^-1| |x|, and |V| |V^-1| |J^t x|, for t = 0, ..., 6, shape (14, 1)."""
+    return concatenate([_rates(c, x), norms_along(J, x, STEPS)], axis=0) * basis_and_condition(W)[1]
 
 
 @SIGN_LINEAR.oracle
 def signals_after_steps(J: Generator, c: Rate, x: Row) -> Any:
-    return concatenate([row_norms(iterated(J, x, STEPS)), row_norms(x) * c**STEPS], axis=0)
+    return concatenate([norms_along(J, x, STEPS), _rates(c, x)], axis=0)
 
 
-SIGN_LINEAR.mutant("norm of the state alone, as for normal J", "condition -> 1")
-SIGN_LINEAR.mutant("one step more", "c**STEPS -> c**STEPS * c / 2")
+SIGN_LINEAR.mutant("norm of the state alone, as for normal J", "basis_and_condition(W)[1] -> 1")
+SIGN_LINEAR.mutant("one step more", "_rates(c, x) -> _rates(c, x) * c / 2")
+SIGN_LINEAR.mutant("six steps, however many are taken", "_rates(c, x) -> row_norms(x) * c**STEPS + 0 * _rates(c, x)")
 
 
 # -- exponents near zero -----------------------------------------------------------------------------------------------
@@ -239,19 +249,25 @@ CRITICAL_ISOMETRY = Claim(ISOMETRY, "dynamics.sec-5.3-critical-isometry", label=
         \|V\|_2\|V^{-1}\|_2\|x\|\quad(t=0,1,2,\ldots)""",
     name="signals under an isometry in a basis", relation=AtMost(), of_project=True, corrects="dynamics.sec-5.3-critical",
     note=r"""These are the constant real $J$ whose signals all stay bounded and away from 0: the eigenvalues lie on the
-        unit circle and are semisimple. Checked at $t = 16$, the horizon of the paper.""")  # fmt: skip
+        unit circle and are semisimple. Checked for $t = 0, 1, \ldots, 16$, up to the horizon of the paper; $Q^t$ is orthogonal
+        for every $t$.""")  # fmt: skip
+
+
+def _at_the_start(x: Any) -> Any:
+    """|x| for t = 0, ..., 16, shape (17, 1)."""
+    return concatenate([row_norms(x)] * (HORIZON + 1), axis=0)
 
 
 @CRITICAL_ISOMETRY.formula
 def multiples_of_signals(J: Generator, W: Generator, x: Row) -> Any:
-    """|V| |V^-1| times |x| and |J^16 x|, shape (2, 1)."""
+    """|V| |V^-1| times |x| and |J^t x|, for t = 0, ..., 16, shape (34, 1)."""
     condition = basis_and_condition(W)[1]
-    return concatenate([row_norms(x), row_norms(iterated(J, x, HORIZON))], axis=0) * condition
+    return concatenate([_at_the_start(x), norms_along(J, x, HORIZON)], axis=0) * condition
 
 
 @CRITICAL_ISOMETRY.oracle
-def signals_at_the_horizon(J: Generator, x: Row) -> Any:
-    return concatenate([row_norms(iterated(J, x, HORIZON)), row_norms(x)], axis=0)
+def signals_up_to_the_horizon(J: Generator, x: Row) -> Any:
+    return concatenate([norms_along(J, x, HORIZON), _at_the_start(x)], axis=0)
 
 
 CRITICAL_ISOMETRY.mutant("norm of the state alone, as for normal J", "condition -> 1")

@@ -119,8 +119,8 @@ SINGULAR_VALUE_BOUND = Claim(THREE_STEPS, "dynamics.sec-5.1-lyapunov-sv-bound",
         J_0)\le\frac1T\sum_t\log\sigma_{ \max}(J_t)""",
     relation=AtMost(left="sigma_max(J_2 J_1 J_0)"), all_sizes=True, of_project=True,
     corrects="dynamics.sec-5.1-lyapunov-sv",
-    note=r"""Compared at $T = 3$ without the logarithms. So $\lambda_{\max}$ is at most the time average of
-        $\ln\sigma_{\max}(J_t)$, hence the logarithm of that of
+    note=r"""Compared at $T = 3$ without the logarithms; longer products by induction. So $\lambda_{\max}$ is at most the
+        time average of $\ln\sigma_{\max}(J_t)$, hence the logarithm of that of
         $\sigma_{\max}(J_t)$. Attained for a constant normal $J$.""")  # fmt: skip
 
 
@@ -193,7 +193,8 @@ ALIGNED = Claim(SHARED_DIRECTIONS, "dynamics.sec-5.3-average-aligned", label="Se
         Assumption(r"\sigma_i(J_t) descending, not negative", nonnegative=_drops),
     ],
     name="averaged singular values, aligned Jacobians", relation=Equal(), of_project=True,
-    note=r"""Compared at $T = 3$ without the logarithms. Exponent by exponent, the maximum among them. For a constant
+    note=r"""Compared at $T = 3$ without the logarithms; of every $T$ the product is $Q_T\operatorname{diag}(\prod_{t<T}
+        \sigma_i(J_t))Q_0^\top$. Exponent by exponent, the maximum among them. For a constant
         positive semi-definite $J$ it is so; for a
         constant normal $J$ as well, since then $\sigma_i(J^T) = \sigma_i(J)^T$.""")  # fmt: skip
 

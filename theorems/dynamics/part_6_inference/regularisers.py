@@ -287,7 +287,8 @@ def _(U: Any, V: Any, sigma: Any, small: Any, b: Any) -> Any:
 
 EQ_20_ZERO_SET = Claim(DYNAMICS, "dynamics.eq-20-zero-set", label="Eq. (20), where it vanishes",
     statement=r"""R_{\text{Spec}}=0\text{ and }\nabla R_{\text{Spec}}=0\text{ at
-        }W=U\operatorname{diag}(1,s)V^\top\text{ with orthonormal columns of any }U, V\text{ and }b=0,\text{ for every }0\le s<1""",
+        }W=U\operatorname{diag}(1,s)V^\top\in\mathbb R^{2\times n}\text{ with orthonormal columns of any }U\in\mathbb R^{2\times
+        2},V\in\mathbb R^{n\times2}\text{ and }b=0,\text{ for every }0\le s<1""",
     name="zero set of the spectral regulariser", relation=HasStructure(), sizes={"n": (2, 3)}, exact=True,
     assumptions=[
         Assumption("W has the singular value 1", zero=lambda W: determinant(W @ W.T - eye(2))),
@@ -299,7 +300,7 @@ EQ_20_ZERO_SET = Claim(DYNAMICS, "dynamics.eq-20-zero-set", label="Eq. (20), whe
 
 @EQ_20_ZERO_SET.inputs
 @realises({"W has the singular value 1": "W = U diag(1, s) V^T, a singular value decomposition"})
-def largest_singular_value_one(G: Plane, K: Basis, s: Annotated[Any, Real(0.0, 0.875)]) -> dict[str, Any]:
+def largest_singular_value_one(G: Plane, K: Basis, s: Annotated[Any, Real(0.0, 0.9990234375)]) -> dict[str, Any]:
     """W = U diag(1, s) V^T, shape (2, n)."""
     U, V = orthogonal_matrix(G), orthogonal_matrix(K)[:, :2]
     return {"W": U @ diag(U[0] * 0 + 1) @ V.T - U[:, 1:] @ V[:, 1:].T * (1 - s)}

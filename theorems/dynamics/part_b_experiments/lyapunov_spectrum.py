@@ -281,7 +281,7 @@ EQ_89.mutant("(17) with the frequency not squared", power=1)
 EQ_90_CHAIN = Claim(UPDATE, "dynamics.eq-90-chain", label="Eq. (90) by the chain rule",
     statement=r"\frac{df^2(x^{(0)})}{dx^{(0)}}=J(x^{(1)})J(x^{(0)})\ \text{for the update (9)}",
     name="Lyapunov matrix by the chain rule", general="It is the chain rule, for every differentiable update.",
-    relation=Equal(), sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)},
+    relation=Equal(), sizes={"S": (1, 3), "D": (1, 2), "H": (1, 2)},
     of_project=True,
     note=r"""Hence $\Lambda^{(T)} = J_0^\top\cdots J_{T-1}^\top J_{T-1}\cdots J_0$, which is positive semi-definite as
         printed.""")  # fmt: skip

@@ -238,10 +238,11 @@ def separated(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, 
 
 SMALL_HYPOTHESIS = [
     Assumption(
-        "no logits tie; the gap g between the two largest logits is smaller in one row than in all others, and their lead over"
-        " the rest of that row is not small, by g / 8; the residual of that row at one-hot attention is not orthogonal to"
-        " W_V^T d, d the difference of the two tokens",
+        "in one row the gap g between the two largest logits is not 0 and smaller than in every other row, by more than g / 8, and"
+        " the second largest leads the rest of that row by more than g / 8; the residual of that row at one-hot attention is not"
+        " orthogonal to W_V^T d, d the difference of the two tokens; L >= 2",
         positive=separated,
+        sizes=lambda sizes: sizes["L"] >= 2,
     )
 ]
 

@@ -264,7 +264,7 @@ NEWTON_SCHULZ_FULL_RANK = Claim(OSA, "osa.gradient-through-newton-schulz-full-ra
     ],
     name="gradient through Newton-Schulz, full column rank", relation=Equal(),
     at_sizes={"N": 2, "d": 2, "d_v": 1, "K": 1},
-    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 1)}, corrects="osa.gradient-through-newton-schulz",
+    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 2)}, corrects="osa.gradient-through-newton-schulz",
     uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
     note="One step restores orthonormal columns up to second order and leaves the column space where it is.",
 )  # fmt: skip

@@ -159,8 +159,8 @@ EQ_6_NETWORK = Claim(CONDITIONING, "skipless.eq-6-network", label="Eq. (6) where
     assumptions=[Definition("m samples of n tokens of dimension d, one head, d_f hidden neurons", by=stacked_blocks),
         Assumption("mn <= 2d <= 2 d_f", sizes=all_of_full_rank)],
     name="network conditioning, blocks of full rank", relation=AtMost(),
-    sizes={"L": (1, 1), "m": (1, 2), "n": (1, 4), "d": (1, 2), "d_f": (1, 3)},
-    where=lambda sizes: sizes["m"] * sizes["n"] * sizes["d"] <= 6, of_project=True,
+    sizes={"L": (1, 2), "m": (1, 2), "n": (1, 4), "d": (1, 2), "d_f": (1, 3)},
+    where=lambda sizes: sizes["L"] * sizes["m"] * sizes["n"] * sizes["d"] <= 6 and sizes["L"] * sizes["d"] <= 3, of_project=True,
     corrects="skipless.eq-6", uses=("skipless.eq-6-wide", "skipless.eq-5-null-directions"),
     note=r"""For $mn \le 2d$ every block has at least as many columns as rows, $mnd \le 2d^2 \le 2d\,d_f, 4d^2$. For $mn
         > 2d$ the rank of $J_\ell$, at most $2d^2$, is below $\min(mnd, 4d^2)$ (skipless.eq-5-null-directions); the first part is
@@ -200,20 +200,20 @@ def balanced(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Gener
 
 
 def _pairs(X: Any, W: Any, U: Any) -> list[tuple[Any, Any]]:
-    """J_1 with each other block."""
-    first, *others = stacked_blocks(X, W, U)
-    return [(first, other) for other in others]
+    """Each J_l with each other block: the blocks are J_1, J-hat_1, ..., J_L, J-hat_L."""
+    blocks = stacked_blocks(X, W, U)
+    return [(blocks[l], other) for l in range(0, len(blocks), 2) for k, other in enumerate(blocks) if k != l]
 
 
 @checked
 def coherences(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """rho = |J_1^T B| for the other blocks B, each twice, shape (2 (2 L - 1), 1)."""
+    """rho = |J_l^T B| for every l and the other blocks B, each twice, shape (2 L (2 L - 1), 1)."""
     return column(*[spectral_norm(A.T @ B) for A, B in _pairs(X, W, U) for _ in range(2)])
 
 
 @checked
 def squared_smallest(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """s_min^2 of J_1 with each other block, in both readings, shape (2 (2 L - 1), 1)."""
+    """s_min^2 of every J_l with each other block, in both readings, shape (2 L (2 L - 1), 1)."""
     values = []
     for A, B in _pairs(X, W, U):
         by_columns = least(smallest_gain(A), smallest_gain(B))
@@ -223,7 +223,7 @@ def squared_smallest(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> An
 
 
 def largest_norms(X: Any, W: Any, U: Any) -> Any:
-    """s_max of J_1 with each other block, each twice, shape (2 (2 L - 1), 1)."""
+    """s_max of every J_l with each other block, each twice, shape (2 L (2 L - 1), 1)."""
     return column(*[maximum(column(spectral_norm(A), spectral_norm(B))) for A, B in _pairs(X, W, U) for _ in range(2)])
 
 
@@ -272,7 +272,9 @@ JUSTIFICATION.mutant("s_max instead of s_min^2", lambda X, W, U: largest_norms(X
 
 COHERENCE = Claim(PAIRS, "skipless.sec4.2-coherence", label="Coherence of an attention block with any other",
     statement=r"""
-        s_{\min}^2\le\|\mathbf{J}_\ell^\top\mathbf{B}\|_2\ \text{for}\ \mathbf{B}\in\{\hat{\mathbf{J}}_k,\mathbf{J}_k\}
+        s_{\min}^2\le\|\mathbf{J}_\ell^\top\mathbf{B}\|_2,\ s_{\min}=\min\{s_{\min}(\mathbf{J}_\ell),s_{\min}(\mathbf{B})\},\
+        \text{for every attention block }\mathbf{J}_\ell\text{ and every other block }\mathbf{B}\text{, one of
+        }\hat{\mathbf{J}}_1,\dots,\hat{\mathbf{J}}_L\text{ or a }\mathbf{J}_k\text{ with }k\ne\ell
     """,
     name="coherence of the attention blocks", relation=AtMost(ascent=False), of_project=True,
     uses=("skipless.eq-5-null-directions",),
@@ -311,9 +313,9 @@ STACKING = Claim(CONDITIONING, "skipless.sec4.3-row-stacking", label="Section 4.
         $\|J_\ell\| \le \sqrt m\max\|J_\ell(\mathbf{x})\|$, the smallest has no lower bound.""")  # fmt: skip
 
 
-def _samples(X: Any, W: Any, U: Any) -> list[Any]:
-    """df(x)/dtheta^(1) of each sample."""
-    return [block_of_jacobian(x, parameters(W, U), 0) for x in X]
+def _samples(X: Any, W: Any, U: Any, block: int = 0) -> list[Any]:
+    """df(x)/dtheta^(1) of each sample, or its derivative in the weights of another sub-block."""
+    return [block_of_jacobian(x, parameters(W, U), block) for x in X]
 
 
 @STACKING.formula
@@ -336,7 +338,7 @@ REVERSE = Claim(CONDITIONING, "skipless.sec4.3-row-stacking-reverse", label="Con
         \kappa(\mathbf{J}_\ell)\ge\max_{i\le m}\kappa\Big(\frac{\partial f(\mathbf{x}_i;\theta)}{\partial\theta^{(\ell)
         }}\Big)\text{ for every batch }\mathbf{x}_1,\dots,\mathbf{x}_m""",
     assumptions=[Definition("one head, theta^(l) the four weights of self-attention, p_l = 4 d^2", by=attention_branch)],
-    name="conditioning of stacked samples, reversed", relation=AtMost(), sizes=STACKED, where=small_stacks,
+    name="conditioning of stacked samples, reversed", relation=AtMost(), sizes={**STACKED, "L": (1, 2)}, where=small_stacks,
     of_project=True, corrects="skipless.sec4.3-row-stacking", uses=("skipless.eq-5-null-directions",),
     note=r"""For $mnd \le 4d^2$ the rows of a sample are rows of a matrix with no more rows than columns: its last
         singular value is at most theirs, its first at least. For $mnd > 4d^2$ $\kappa(J_\ell)$ is infinite by the null
@@ -346,10 +348,16 @@ REVERSE = Claim(CONDITIONING, "skipless.sec4.3-row-stacking-reverse", label="Con
 
 @REVERSE.formula
 def flatness_of_worst_sample(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
-    """The smallest 1 / kappa of a sample's Jacobian, a scalar: an upper bound of 1 / kappa(J_1)."""
-    return least(*[flatness(J) for J in _samples(X, W, U)])
+    """The smallest 1 / kappa of a sample's Jacobian in theta^(l), for l = 1, ..., L, shape (L, 1)."""
+    return column(*[least(*[flatness(J) for J in _samples(X, W, U, block)]) for block in range(0, 2 * W.shape[0], 2)])
 
 
-REVERSE.oracle(flatness_of_stack)
+@REVERSE.oracle
+def flatness_of_stacks(X: Batch, W: AttentionWeights, U: FeedForwardWeights) -> Any:
+    """1 / kappa(J_l) for l = 1, ..., L, shape (L, 1)."""
+    return column(*[flatness(concatenate(_samples(X, W, U, block), axis=0)) for block in range(0, 2 * W.shape[0], 2)])
+
+
 REVERSE.mutant("half of 1/kappa", lambda value: value / 2)
+REVERSE.mutant("the first layer for every layer", "_samples(X, W, U, block) -> _samples(X, W, U, 0)")
 REVERSE.mutant("condition number of J J^T", lambda value: value * value)

@@ -229,8 +229,8 @@ ANY.mutant("C less the number of tokens", lambda value, X: value - X.shape[0])
 EXCESSES = (0.5, 1.0, 2.0)
 
 GAUSSIAN = Claim(SKIPLESS, "skipless.a4.3-x-gaussian", label="Norm of Gaussian tokens", name="norm of Gaussian tokens",
-    statement=r"""P(\|\mathbf{X}\|_2>\sqrt n+\sqrt d+t)\le e^{-t^2/2},\quad P(\|\mathbf{X}\|_2<\sqrt{\max(n,d)/2})\le
-        e^{-\max(n,d)/16}""",
+    statement=r"""P(\|\mathbf{X}\|_2>\sqrt n+\sqrt d+t)\le e^{-t^2/2}\text{ for every }t\ge0,\quad
+        P(\|\mathbf{X}\|_2<\sqrt{\max(n,d)/2})\le e^{-\max(n,d)/16}""",
     assumptions=[Definition("X of shape (n, d), entries independent standard normal", by=normal),
         Definition("t = 1/2, 1 and 2 are tried", by=EXCESSES)],
     relation=FollowsLaw(samples=2_000, instances=4), sizes={"n": (5, 35), "d": (5, 35)},

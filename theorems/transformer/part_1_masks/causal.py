@@ -21,7 +21,7 @@ CAUSAL = Setting(
 )  # fmt: skip
 
 CACHED = Claim(CAUSAL, "transformer.causal-from-a-cache", label="Causal attention, a token at a time",
-    statement=r"F_i = \operatorname{softmax}\Big(\frac{Q_iK_{1:i}^\top}{\sqrt{d_K}}\Big)V_{1:i}",
+    statement=r"F^{\text{causal}}_i = \operatorname{softmax}\Big(\frac{Q_iK_{1:i}^\top}{\sqrt{d_K}}\Big)V_{1:i}",
     name="causal attention from cached keys and values", relation=Equal(),
     all_sizes=True)  # fmt: skip
 
@@ -47,7 +47,7 @@ CACHED.mutant(
 CACHED.mutant("no scale", "root -> 1")
 
 PREFIX = Claim(CAUSAL, "transformer.causal-prefix", label="Later tokens change nothing before them",
-    statement=r"F(Q, K, V)_{1:k} = F(Q_{1:k}, K_{1:k}, V_{1:k})",
+    statement=r"F^{\text{causal}}(Q, K, V)_{1:k} = F^{\text{causal}}(Q_{1:k}, K_{1:k}, V_{1:k}),\quad k = 1, \dots, n",
     name="prefixes of causal attention", relation=Equal(), all_sizes=True)  # fmt: skip
 
 

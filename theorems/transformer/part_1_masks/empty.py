@@ -31,8 +31,8 @@ EMPTY = Setting(
 )  # fmt: skip
 
 JACOBIAN_V = Claim(EMPTY, "transformer.empty-rows-jacobian-value", label="Derivative in the values, with empty rows",
-    statement=r"""\frac{\partial F}{\partial V} = P^0\otimes I_{d_V},\quad P^0 = \text{the masked weights, and a row of zeros for a
-        query without keys}""",
+    statement=r"""\frac{\partial F^0}{\partial V} = P^0\otimes I_{d_V},\quad P^0 = \text{the masked weights, and a row of zeros for
+        a query without keys}""",
     name="derivative in the values where queries have no keys", relation=Equal(), all_sizes=True)  # fmt: skip
 
 
@@ -48,8 +48,9 @@ JACOBIAN_V.mutant("all keys for a query without any", "softmax_or_zero(Q @ K.T /
 JACOBIAN_V.mutant("no scale", "sqrt(Q.shape[1]) -> 1")
 
 JACOBIAN_Q = Claim(EMPTY, "transformer.empty-rows-jacobian-query", label="Derivative in the queries, with empty rows",
-    statement=r"""\frac{\partial F_{ia}}{\partial Q_{ib}} = \frac{e_i}{\sqrt{d_K}}\sum_jP^0_{ij}(V_{ja}-F_{ia})K_{jb},\quad e_i = 1
-        \text{ where query } i \text{ has keys, else } 0""",
+    statement=r"""\frac{\partial F^0_{ia}}{\partial Q_{ib}} = \frac{e_i}{\sqrt{d_K}}\sum_jP^0_{ij}(V_{ja}-F^0_{ia})K_{jb},\quad
+        e_i = 1 \text{ where query } i \text{ has keys, else } 0,\ P^0\text{ the masked weights, and a row of zeros where
+        }e_i = 0""",
     name="derivative in the queries where some have no keys", relation=Equal(), all_sizes=True,
     note="No derivative is lost elsewhere: the formula is that without empty rows.")  # fmt: skip
 
@@ -67,7 +68,7 @@ JACOBIAN_Q.mutant("values not centred", "P @ V -> 0 * (P @ V)")
 JACOBIAN_Q.mutant("no scale", lambda value, Q: value * sqrt(Q.shape[1]))
 
 UNIFORM = Claim(EMPTY, "transformer.empty-rows-mean", label="Zeros or the mean of the values",
-    statement=r"F^{\text{mean}} = F^0 + (1 - e)\frac1n\mathbf 1^\top V",
+    statement=r"F^{\text{mean}} = F^0 + (1 - e)\frac1n\mathbf 1^\top V,\quad e_i = 1\text{ where query }i\text{ has keys, else }0",
     name="two conventions for queries without keys", relation=Equal(), all_sizes=True)  # fmt: skip
 
 
@@ -104,8 +105,8 @@ def with_other_rows(Q: Queries, K: Keys, V: Values, S: Signs, R: RowSigns, N: Ot
 
 
 UNREAD = Claim(EMPTY, "transformer.empty-rows-unread", label="What empty rows attend to is not seen",
-    statement=r"""e\circ F(Q, K, V, M) = e\circ F(Q, K, V, M + (1-e)\circ N)\ \text{for any mask } N \text{ that leaves every query
-        some key}""",
+    statement=r"""e\circ F^0(Q, K, V, M) = e\circ F(Q, K, V, M + (1-e)\circ N)\ \text{for any mask } N \text{ that leaves every
+        query some key},\quad e_i = 1\text{ where query }i\text{ has keys, else }0""",
     name="rows of queries without keys do not count", relation=Equal(),
     note="So a kernel may do as it likes there: no other row, and no derivative of one, depends on it.")  # fmt: skip
 

@@ -113,7 +113,7 @@ ORDER.mutant("the first block not masked", "M -> 0 * M + 1")
 
 MERGED = Claim(BLOCKS, "transformer.blocks-of-keys-merge", label="Attention to two blocks of keys",
     statement=r"""F = \frac{ZF(Q,K,V,M) + Z'F(Q,L,W,N)}{Z+Z'},\quad Z_i = \sum_jM_{ij}e^{T_{ij}},\ Z'_i =
-        \sum_jN_{ij}e^{T'_{ij}}""",
+        \sum_jN_{ij}e^{T'_{ij}},\ T = \frac{QK^\top}{\sqrt{d_K}},\ T' = \frac{QL^\top}{\sqrt{d_K}}""",
     name="attention merged from blocks of keys", relation=Equal(), all_sizes=True,
     domains=("generic", "integers", "tied", "kinks", "tiny", "uniform attention"),
     note="What kernels that read keys in blocks, and keys on several machines, rest on; they keep $\\log Z$.")  # fmt: skip

@@ -24,7 +24,7 @@ CAPPED = ATTENTION.extended("Attention with capped logits", inputs=operands_to_c
 
 CAP = Claim(CAPPED, "transformer.capped-jacobian-query", label="Derivative in the queries, capped",
     statement=r"""\frac{\partial F_{ia}}{\partial Q_{ib}} = \frac1{\sqrt{d_K}}\sum_jP_{ij}(V_{ja}-F_{ia})(1-t_{ij}^2)K_{jb},\quad
-        t = \tanh\frac{QK^\top}{c\sqrt{d_K}}""",
+        t = \tanh\frac{QK^\top}{c\sqrt{d_K}},\ P\text{ the masked softmax of }ct,\ F = PV""",
     name="derivative of capped attention in the queries", relation=Equal(), all_sizes=True)  # fmt: skip
 
 
@@ -54,7 +54,8 @@ CAPPED_BLOCKS = CAPPED.extended(
     "Capped logits and keys in two blocks", inputs=two_blocks_to_cap, sizes={"p": (1, 3), "n": (1, 3)}
 )
 PADDING = Claim(CAPPED_BLOCKS, "transformer.capped-masked-keys", label="Masked keys are absent, capped or not",
-    statement=r"F\Big(Q,\begin{bmatrix}K\\L\end{bmatrix},\begin{bmatrix}V\\W\end{bmatrix},[M, 0]\Big) = F(Q, K, V, M)",
+    statement=r"""F\Big(Q,\begin{bmatrix}K\\L\end{bmatrix},\begin{bmatrix}V\\W\end{bmatrix},[M, 0]\Big) = F(Q, K, V, M)\text{ for
+        the logits }c\tanh(T/c)""",
     name="padding under capped logits", relation=Equal(),
     note="Not so where the mask is a number that is added to the logits before the cap, which then makes it about -c.")  # fmt: skip
 
@@ -100,7 +101,8 @@ DAMPED.mutant("sums without the mask", "exp(Q @ K.T / sqrt(Q.shape[1])) * M -> e
 DAMPED.mutant("no sink", "sums + exp(z) -> sums")
 
 SINK = Claim(SUNK, "transformer.sink-jacobian", label="Derivative in the sink",
-    statement=r"\frac{\partial F_{ia}}{\partial z_k} = -\delta_{ik}(1 - P_i\mathbf 1)F_{ia}",
+    statement=r"""\frac{\partial F_{ia}}{\partial z_k} = -\delta_{ik}(1 - P_i\mathbf 1)F_{ia},\quad F = PV,\ P\text{ the weights
+        beside the sinks }z""",
     name="derivative in the sink", relation=Equal(), all_sizes=True)  # fmt: skip
 
 

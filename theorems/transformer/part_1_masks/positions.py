@@ -28,8 +28,8 @@ def tokens_and_further_keys(Q: NewQueries, K: NewKeys, V: NewValues, C: CachedKe
 
 FURTHER = AFTER.extended("Tokens and keys that come later", inputs=tokens_and_further_keys)
 FIRST = Claim(FURTHER, "transformer.causal-from-the-first-keys", label="Causal from the first: more keys than queries",
-    statement=r"""F\Big(Q,\begin{bmatrix}K\\C\end{bmatrix},\begin{bmatrix}V\\D\end{bmatrix}\Big) = F(Q, K, V),\quad Q, K, V\
-        \text{ of the same tokens}""",
+    statement=r"""F^{\text{causal}}\Big(Q,\begin{bmatrix}K\\C\end{bmatrix},\begin{bmatrix}V\\D\end{bmatrix}\Big) =
+        F^{\text{causal}}(Q, K, V),\quad Q, K, V\text{ of the same tokens; query }i\text{ sees the keys }1, \dots, i""",
     name="causal attention aligned to the first key", relation=Equal(), all_sizes=True)  # fmt: skip
 
 
@@ -45,7 +45,9 @@ FIRST.mutant("no mask", "causal_attention(Q, K, V) -> softmax(Q @ K.T / sqrt(Q.s
 
 LAST = Claim(AFTER, "transformer.causal-to-the-last-queries", label="Causal to the last: fewer queries than keys",
     statement=r"""F\Big(Q,\begin{bmatrix}C\\K\end{bmatrix},\begin{bmatrix}D\\V\end{bmatrix}\Big) = \text{the last rows of }
-        F\Big(\begin{bmatrix}A\\Q\end{bmatrix},\begin{bmatrix}C\\K\end{bmatrix},\begin{bmatrix}D\\V\end{bmatrix}\Big)""",
+        F^{\text{causal}}\Big(\begin{bmatrix}A\\Q\end{bmatrix},\begin{bmatrix}C\\K\end{bmatrix},
+        \begin{bmatrix}D\\V\end{bmatrix}\Big),\quad\text{on the left the last query sees all keys, and each query before it
+        one key less}""",
     name="causal attention aligned to the last key", relation=Equal(),
     all_sizes=True)  # fmt: skip
 
@@ -64,7 +66,7 @@ LAST.mutant("aligned to the first key", lambda Q, K, V, C, D: causal_from_the_fi
 
 CACHED = Claim(AFTER, "transformer.cached-queries", label="Several queries after a cache",
     statement=r"""F_i = \operatorname{softmax}\Big(\frac{Q_i}{\sqrt{d_K}}\begin{bmatrix}C\\K_{1:i}\end{bmatrix}^\top\Big)
-        \begin{bmatrix}D\\V_{1:i}\end{bmatrix}""",
+        \begin{bmatrix}D\\V_{1:i}\end{bmatrix}\text{ for query }i\text{ behind the cache }C, D""",
     name="a chunk of queries against cached keys", relation=Equal(), all_sizes=True,
     uses=("transformer.causal-to-the-last-queries",))  # fmt: skip
 
@@ -145,7 +147,8 @@ BOTH_WAYS.mutant("no scale", "root -> 1")
 
 PACKED = Claim(AFTER, "transformer.packed-sequences", label="Packed sequences are sequences by themselves",
     statement=r"""F\Big(\begin{bmatrix}A\\Q\end{bmatrix},\begin{bmatrix}C\\K\end{bmatrix},\begin{bmatrix}D\\V\end{bmatrix},E\Big) =
-        \begin{bmatrix}F(A, C, D)\\F(Q, K, V)\end{bmatrix},\quad E = 1\ \text{at the first rows of both sequences}""",
+        \begin{bmatrix}F^{\text{causal}}(A, C, D)\\F^{\text{causal}}(Q, K, V)\end{bmatrix},\quad E = 1\ \text{at the first rows of
+        both sequences; a row sees those of its sequence up to its own}""",
     name="attention of packed sequences", relation=Equal(), all_sizes=True,
     note="Of more than two sequences, one after the other.")  # fmt: skip
 
@@ -178,7 +181,7 @@ PACKED.mutant(
 PACKED_BOTH_WAYS = Claim(AFTER, "transformer.packed-both-ways", label="Packed sequences without a causal mask",
     statement=r"""F\Big(\begin{bmatrix}A\\Q\end{bmatrix},\begin{bmatrix}C\\K\end{bmatrix},\begin{bmatrix}D\\V\end{bmatrix},E\Big) =
         \begin{bmatrix}\operatorname{softmax}(AC^\top/\sqrt{d_K})D\\\operatorname{softmax}(QK^\top/\sqrt{d_K})V\end{bmatrix},
-        \quad E = 1\ \text{at the first rows of both sequences}""",
+        \quad E = 1\ \text{at the first rows of both sequences; a row sees all those of its sequence}""",
     name="attention of packed sequences in both directions", relation=Equal(),
     all_sizes=True)  # fmt: skip
 

@@ -24,7 +24,8 @@ SIZES = {"n": (1, 3), "m": (1, 3), "p": (1, 3)}
 
 ROTATIONS = Setting(TRANSFORMER, "Rotary positions", exact=True, sizes=SIZES,
     assumptions=[
-        Definition("a row of width 2 p consists of halves A and B, whose entries A_k and B_k make one pair", by=both)
+        Definition("a row of width 2 p consists of halves A and B, whose entries A_k and B_k make one pair", by=both),
+        Definition("R_{C,S} makes A_k C_k - B_k S_k and B_k C_k + A_k S_k of each pair, C and S a row for each row", by=rotary),
     ])  # fmt: skip
 CIRCLE = Assumption("c^2 + s^2 = 1, the same rotation of every row", zero=lambda c, s: c * c + s * s - 1)
 

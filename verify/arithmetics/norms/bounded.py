@@ -311,6 +311,7 @@ class BoundedFamily(Formal):
     """One scalar, matrix or list for each value of an index."""
 
     __slots__ = ("entry", "index")
+    is_family = True
 
     def __init__(self, index: Index, entry: Any) -> None:
         self.index, self.entry = index, entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from verify.arithmetics.norms.statements import RULES_BY_NAME, STEPS
+from verify.arithmetics.norms.statements import RULES_BY_NAME
 
 #: Rules of the checker of certificates that derivations know by other names: those whose claims state them.
 OF_CHECKER: dict[str, tuple[str, ...]] = {
@@ -34,11 +34,6 @@ DEFINITIONS = frozenset({
     "sum of absolute values", "largest over an index", "one of a stack", "root of a sum of squares", "sum", "comparison",
     "from below",
 })  # fmt: skip
-
-
-def every_rule() -> frozenset[str]:
-    """The names of all rules of derivations, and of all steps between them."""
-    return frozenset(RULES_BY_NAME.keys() | STEPS.keys())
 
 
 def rests_on_claims(name: str) -> bool:

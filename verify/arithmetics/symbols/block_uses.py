@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from verify.arithmetics.symbols.intertwining import Exponential, exponentials
-from verify.arithmetics.symbols.uses import Names, UseSearch
+from verify.arithmetics.symbols.uses import UseSearch
 from verify.kernel.expressions import Language
-from verify.kernel.identities import Entries, use_of
-from verify.kernel.normal_forms import ONE, Factor, Form, Index, Key, summed_in
-from verify.kernel.refusal import Refused
+from verify.kernel.identities import Entries
+from verify.kernel.normal_forms import Factor, Form, Index, Key
 
 
 def minus_identity(search: UseSearch, form: Form) -> Form | None:
@@ -21,22 +20,15 @@ def minus_identity(search: UseSearch, form: Form) -> Form | None:
     for key, factor in exponentials(search, form):
         for turned in (False, True):
             uses = _uses(search, key, factor, turned, form[key])
-            if uses is None:
-                continue
-            try:
-                worths = [use_of(search.language, use, search.scope) for use in uses]
-            except Refused:
-                continue
-            found = search.algebra.plus([(form, ONE), *((worth, -ONE) for worth in worths)])
-            if key not in found:
-                search.uses += uses
+            found = None if uses is None else search.after_all(form, key, uses)
+            if found is not None:
                 return found
     return None
 
 
 def _uses(search: UseSearch, key: Key, factor: Factor, turned: bool, value: Any) -> list[dict[str, Any]] | None:
     """Both uses for one entry at a place of the first block of the rows and of the second block of the columns."""
-    shown: Names = {**search.open, **{index: search.reader.fresh() for index in sorted(summed_in(key), reverse=True)}}
+    shown, _ = search.named(key)
     one = Exponential(search, factor, shown, turned)
     (above, *rows), (beside, *columns) = one.rows, one.columns
     if len(rows) < 1 or not _is_at(search, key, above, 0) or not _is_at(search, key, beside, 1):

@@ -21,6 +21,8 @@ from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 class IndexedFamily(Formal):
     """A matrix for each value of a summation index: what a list of matrices is for sizes that are numbers."""
 
+    is_family = True
+
     def __init__(self, index: SummationIndex, entry: Indexed) -> None:
         self.index, self.entry = index, entry
 

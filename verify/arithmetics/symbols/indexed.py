@@ -188,19 +188,8 @@ class Indexed(Formal):
         other = lifted(other, self)
         if not isinstance(other, Indexed):
             return NotImplemented
-        left, right, axes = broadcast(self, other)
-        own, its, out, bound = _labels(left, right)
-        own_axes, its_axes = _by_axis(left, own), _by_axis(right, its)
-        joined: dict[int, int] = {}
-        groups = []
-        for one, two in zip(own_axes, its_axes, strict=True):
-            if one and two:
-                joined.update(zip(two, one, strict=True))
-            groups.append(one or two)
-        its = [joined.get(label, label) for label in its]
-        slots = [label for group in groups for label in group]
-        value = contract([(left.value, own), (right.value, its)], [*slots, *out])
-        return Indexed(value, axes, bound)
+        operands, out, axes, bound = _entry_by_entry(self, other)
+        return Indexed(contract(operands, out), axes, bound)
 
     __rmul__ = __mul__
 
@@ -238,19 +227,9 @@ class Indexed(Formal):
         other = lifted(other, self)
         if not isinstance(other, Indexed):
             return NotImplemented
-        left, right, axes = broadcast(self, other)
-        own, its, out, bound = _labels(left, right)
-        own_axes, its_axes = _by_axis(left, own), _by_axis(right, its)
-        joined: dict[int, int] = {}
-        slots: list[int] = []
-        for one, two in zip(own_axes, its_axes, strict=True):
-            if one and two:
-                joined.update(zip(two, one, strict=True))
-            slots += one or two
-        its = [joined.get(label, label) for label in its]
-        sizes = dict(zip([*own, *its], [*left.value.slots, *right.value.slots], strict=True))
-        first = contract([(left.value, own)], [*slots, *out], sizes)
-        second = contract([(right.value, its)], [*slots, *out], sizes)
+        operands, out, axes, bound = _entry_by_entry(self, other)
+        sizes = {label: size for value, labels in operands for label, size in zip(labels, value.slots, strict=True)}
+        first, second = (contract([operand], out, sizes) for operand in operands)
         return Indexed(first.plus(second, factor), axes, bound)
 
     def __add__(self, other: Any) -> Any:
@@ -488,6 +467,22 @@ def _labels(left: Indexed, right: Indexed) -> tuple[list[int], list[int], list[i
 
 def _by_axis(operand: Indexed, labels: Sequence[int]) -> list[list[int]]:
     return [[labels[slot] for slot in group] for group in operand.groups]
+
+
+def _entry_by_entry(
+    left: Indexed, right: Indexed
+) -> tuple[list[tuple[Sum, list[int]]], list[int], list[int], list[SummationIndex]]:
+    """Both sums with labels that are equal where entries meet; the labels, axes and summation indices of the result."""
+    left, right, axes = broadcast(left, right)
+    own, its, out, bound = _labels(left, right)
+    joined: dict[int, int] = {}
+    slots: list[int] = []
+    for one, two in zip(_by_axis(left, own), _by_axis(right, its), strict=True):
+        if one and two:
+            joined.update(zip(two, one, strict=True))
+        slots += one or two
+    its = [joined.get(label, label) for label in its]
+    return [(left.value, own), (right.value, its)], [*slots, *out], axes, bound
 
 
 # -- making operands ---------------------------------------------------------------------------------------------------

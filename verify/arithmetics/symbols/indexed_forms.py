@@ -9,8 +9,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics import entrywise as plain
-from verify.arithmetics.constants import Constant, Surd
-from verify.arithmetics.formal import Formal, register_forms
+from verify.arithmetics.formal import register_forms
 from verify.arithmetics.patterns import groups_of
 from verify.arithmetics.symbols.block_functions import (
     exponential_of_blocks,
@@ -31,7 +30,7 @@ from verify.arithmetics.symbols.function_heads import (
 )
 from verify.arithmetics.symbols.heads import delta, unit
 from verify.arithmetics.symbols.indexed import Indexed, common, entrywise, filled, identity, lifted
-from verify.arithmetics.symbols.scalars import ONE, ZERO, scalar
+from verify.arithmetics.symbols.scalars import ONE, ZERO
 from verify.arithmetics.symbols.sizes import size_of
 from verify.arithmetics.symbols.summation import SummationIndex
 from verify.arithmetics.symbols.sums import Sum, contract, single
@@ -362,13 +361,6 @@ def expm(A: Any) -> Any:
 @form
 def inverse(A: Any) -> Any:
     return inverse_of_blocks(A) if isinstance(A, Blocks) else matrix_inverse(_matrix("inverse", A))
-
-
-def exact_number(value: Any) -> Any:
-    """A size or scalar as sympy has it."""
-    if isinstance(value, (Surd, Constant, Formal)):
-        raise ArithmeticUnsupported(f"{value!r} as a plain number")
-    return scalar(value).expression
 
 
 register_forms(FORMS)

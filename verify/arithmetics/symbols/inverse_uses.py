@@ -6,34 +6,16 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verify.arithmetics.symbols.uses import Names, UseSearch
-from verify.kernel.identities import use_of
+from verify.arithmetics.symbols.uses import UseSearch
 from verify.kernel.normal_forms import ONE, Factor, Form, Key, Number, summed_in
-from verify.kernel.refusal import Refused
 
 #: So many terms more may be left after these uses, which the next ones take away.
 MOST_MORE = 3
 
 
-def _names(search: UseSearch, key: Key) -> tuple[Names, list[list[str]]]:
-    """The names of the indices of a term, and the summed ones as a use binds them."""
-    over = sorted(summed_in(key), reverse=True)
-    shown = {**search.open, **{index: search.reader.fresh() for index in over}}
-    return shown, [[shown[index], index[1]] for index in over]
-
-
-def _worth(search: UseSearch, uses: Sequence[dict[str, Any]]) -> Form | None:
-    """What several uses are worth together, unless one is refused."""
-    try:
-        worths = [use_of(search.language, use, search.scope) for use in uses]
-    except Refused:
-        return None
-    return search.algebra.plus((worth, ONE) for worth in worths)
-
-
 def _after(search: UseSearch, form: Form, key: Key, uses: Sequence[dict[str, Any]]) -> Form | None:
     """What is left after uses that together take a term away for a few others."""
-    worth = _worth(search, uses)
+    worth = search.worth(uses)
     if worth is None:
         return None
     found = search.algebra.plus([(form, ONE), (worth, -ONE)])
@@ -62,7 +44,7 @@ def of_skew(search: UseSearch, form: Form) -> Form | None:
     """P P^T, or P^T P, gives way to P and P^T: P M P^T = P^T and P M^T P^T = P, where M + M^T is a multiple of I."""
     for key in sorted(form):
         for one, other, place in _pairs(search, key):
-            worth = _worth(search, _of_inverse(search, key, one, other, place, Fraction(1)))
+            worth = search.worth(_of_inverse(search, key, one, other, place, Fraction(1)))
             if worth and key in worth:
                 times = Fraction(form[key]) / worth[key]
                 found = _after(search, form, key, _of_inverse(search, key, one, other, place, times))
@@ -75,7 +57,7 @@ def _of_inverse(
     search: UseSearch, key: Key, one: Factor, other: Factor, place: int, times: Fraction
 ) -> list[dict[str, Any]]:
     """P M = I times one entry of P, and times the other, where both are joined at this place."""
-    shown, over = _names(search, key)
+    shown, over = search.named(key)
     rest = [factor for factor in key if factor not in (one, other)]
     middle = shown[one[1][place]]
     found = []
@@ -113,7 +95,7 @@ def _of_product(search: UseSearch, key: Key, factor: Factor, value: Number) -> l
         return []
     opened = {index: algebra.fresh(index[1]) for index in at}
     parts = _parts(search, algebra.instance((atom, tuple(opened[index] for index in at), ONE)))
-    shown, over = _names(search, key)
+    shown, over = search.named(key)
     if parts is None:
         return []
     names = {new: shown[old] for old, new in opened.items()}

@@ -338,5 +338,4 @@ def _without_deltas(factors: list[Factor], summed: dict[int, Size], slots: int) 
     return renamed + kept, {index: size for index, size in summed.items() if find(index) == index}
 
 
-ZERO_SUM = Sum((), {})
 __all__ = ["ZERO", "Product", "Rule", "Sum", "collected", "constant", "contract", "single"]

@@ -15,7 +15,7 @@ from typing import Any
 from verify.kernel.expressions import Hypothesis, Language
 from verify.kernel.functions import Algebra
 from verify.kernel.identities import use_of
-from verify.kernel.normal_forms import ONE, Factor, Form, Index, Key, Number
+from verify.kernel.normal_forms import ONE, Factor, Form, Index, Key, Number, summed_in
 from verify.kernel.refusal import Refused
 
 Expression = list[Any]
@@ -273,14 +273,13 @@ class UseSearch:
     def _rewritten(self, form: Form, key: Key, factor: Factor) -> Form | None:
         (atom, at, power), algebra = factor, self.algebra
         kind, own = algebra.kinds[atom], algebra.owns[atom]
-        over = sorted({i for _, places, _ in key for i in places if i[0] < 0}, reverse=True)
-        shown = {**self.open, **{index: self.reader.fresh() for index in over}}
+        shown, over = self.named(key)
         bound, argument = self.reader.argument((atom, at, ONE), shown)
         together = kind in ("exp", "base")  # the power goes with it
         if kind == "exp" and power != 1:
             argument = ["*", ["q", power.numerator, power.denominator], argument]
         scope = dict(self.scope)
-        scope |= {name: algebra.fresh(size) for name, size in (*((shown[i], i[1]) for i in over), *bound)}
+        scope |= {name: algebra.fresh(size) for name, size in (*over, *bound)}
         inner = UseSearch(self.language, scope, self.numbers)
         rest = inner.run(self.language.form(argument, scope))
         if not inner.uses:
@@ -292,22 +291,37 @@ class UseSearch:
             "rule": "equal arguments",
             "arguments": [head, [bound, argument], other, inner.uses],
             "at": [shown[index] for index in at[:own]],
-            "over": [[shown[index], index[1]] for index in over],
+            "over": over,
             "times": self.reader.product([*(f for f in key if f != factor), *left], form[key], shown),
         }
         return self.after(form, key, use)
 
     def after(self, form: Form, key: Key, use: dict[str, Any]) -> Form | None:
         """What is left after a use, if it takes the term away."""
+        return self.after_all(form, key, [use])
+
+    def after_all(self, form: Form, key: Key, uses: Sequence[dict[str, Any]]) -> Form | None:
+        """What is left after several uses, if together they take the term away."""
+        worth = self.worth(uses)
+        found = None if worth is None else self.algebra.plus([(form, ONE), (worth, -ONE)])
+        if found is None or key in found:
+            return None
+        self.uses += uses
+        return found
+
+    def named(self, key: Key) -> tuple[Names, list[list[str]]]:
+        """The names of the indices of a term, and the summed ones as a use binds them."""
+        over = sorted(summed_in(key), reverse=True)
+        shown = {**self.open, **{index: self.reader.fresh() for index in over}}
+        return shown, [[shown[index], index[1]] for index in over]
+
+    def worth(self, uses: Sequence[dict[str, Any]]) -> Form | None:
+        """What several uses are worth together, unless one is refused."""
         try:
-            worth = use_of(self.language, use, self.scope)
+            worths = [use_of(self.language, use, self.scope) for use in uses]
         except Refused:
             return None
-        found = self.algebra.plus([(form, ONE), (worth, -ONE)])
-        if key in found:
-            return None
-        self.uses.append(use)
-        return found
+        return self.algebra.plus((worth, ONE) for worth in worths)
 
     # -- equations -----------------------------------------------------------------------------------------------------
 
@@ -400,11 +414,9 @@ class UseSearch:
     def _as_quotient(self, form: Form, key: Key, factor: Factor) -> Form | None:
         """A_j = E_j / Z in one term, by two uses: A_j Z = E_j times 1 / Z, and Z / Z = 1 times A_j."""
         atom, at, power = factor
-        algebra, own = self.algebra, self.algebra.owns[atom]
+        own = self.algebra.owns[atom]
         rest = [*(other for other in key if other != factor), *([(atom, at, power - 1)] if power != 1 else [])]
-        over = sorted({i for _, places, _ in key for i in places if i[0] < 0}, reverse=True)
-        shown = {**self.open, **{index: self.reader.fresh() for index in over}}
-        bound = [[shown[index], index[1]] for index in over]
+        shown, bound = self.named(key)
         argument = self.reader.argument(factor, shown)
         total: Expression = ["f", "exp", [[[], argument[1]]], []]
         for index in argument[0]:
@@ -418,15 +430,7 @@ class UseSearch:
             {"rule": "softmax", "arguments": [argument], "at": names, "over": bound, "times": once},
             {"rule": "power", "arguments": [[[], total], -1, 1], "at": [], "over": bound, "times": less},
         ]
-        try:
-            worths = [use_of(self.language, use, self.scope) for use in uses]
-        except Refused:
-            return None
-        found = algebra.plus([(form, ONE), *((worth, -ONE) for worth in worths)])
-        if key in found:
-            return None
-        self.uses += uses
-        return found
+        return self.after_all(form, key, uses)
 
     def _weight(self, key: Key) -> tuple[Any, ...]:
         """What rewriting makes smaller: how many factors with indices there are, deltas aside, then which."""

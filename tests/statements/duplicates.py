@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.checks.emptiness import compared_sides, noted, points_of, values_at
+from tests.statements.emptiness import compared_sides, noted, points_of, values_at
 from verify.checks.settings import Settings
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.relations import AtMost, Equal, HasStructure
