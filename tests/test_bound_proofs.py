@@ -439,7 +439,7 @@ def test_steps_whose_number_may_be_0_are_not_taken_to_be_some() -> None:
 
 
 def test_a_derivation_is_evaluated_where_the_attack_found_the_bound_tightest(monkeypatch: pytest.MonkeyPatch) -> None:
-    claim, settings = REGISTRY["osa.lemma-f.2-absolute"], Settings(EFFORTS["quick"], seed=1)
+    claim, settings = REGISTRY["osa.lemma-f.2-absolute"], Settings(replace(EFFORTS["quick"], anew=True), seed=1)
     monkeypatch.setattr(bound_proofs, "SPOTS", 0)  # draws are left out
     record = proved_bound(claim, settings)
     assert record.outcome == UPHELD, record.message

@@ -21,13 +21,14 @@ from verify.arithmetics.conditions import Condition
 from verify.arithmetics.norms.bounded import input_matrix
 from verify.arithmetics.norms.deciding import quotient_of, uncovered
 from verify.arithmetics.norms.derivations import BoundProof, EntryBound, prove_bound
-from verify.arithmetics.norms.facts import facts_of, rests_on_claims
+from verify.arithmetics.norms.facts import facts_of, facts_of_checker, rests_on_claims
 from verify.arithmetics.norms.float_values import Values
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import World, derivation
 from verify.checks.asked_kinds import kind_asked
-from verify.checks.certified import kept_of
-from verify.checks.certified_bounds import certified_bound
+from verify.checks.certificate_steps import assumed_in, rules_of, steps_of
+from verify.checks.certified import Certified, kept_of
+from verify.checks.certified_bounds import certified_bound, kept_bound
 from verify.checks.evaluation import UNDEFINED, as_balls, flat_objects, one_of, raw_tensors
 from verify.checks.far_bounds import FarSpot, far_spots, symbols_of_size
 from verify.checks.granted import exception_to
@@ -38,6 +39,7 @@ from verify.checks.settings import Settings
 from verify.checks.size_orders import size_orders
 from verify.inputs.generators import systematic
 from verify.inputs.witnesses import Given, witnesses_of
+from verify.kernel.bounds import declared_size
 from verify.vocabulary.assumptions import Assumption
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
@@ -46,32 +48,32 @@ from verify.vocabulary.shapes import Real, Shape, Size, parameter_names
 
 #: How far the quantities may be from the functions in floats, relative to the larger side; the unit of all residuals here.
 AGREEMENT = 1e-8
-#: Inputs at which a derivation is evaluated; as many as the second number where a certificate of it is kept, but at effort deep.
-SPOTS, WITH_CERTIFICATE = 12, 6
+#: Inputs at which a derivation is evaluated, and both sides of what a kept certificate says that is accepted in its place.
+SPOTS, WITH_CERTIFICATE = 12, 4
 #: A change of the inputs, relative to them, that quantities which floats can tell stand without a trace.
 NUDGE = 2.0**-42
 
 
-def prove_bound_claim(claim: Claim, with_mutants: bool = True) -> BoundProof:
+def prove_bound_claim(claim: Claim, with_mutants: bool = True, derive: bool = True) -> BoundProof:
     """Try to prove a claim of relation *at most*, by its hypotheses and by its assumptions on signs.
 
     What its functions and slices take for granted of sizes has to be met.  Where they decide on whether a size has a certain
     value, as n == 1, that value is a case of its own, with a derivation of its own.  `with_mutants` its wrong variants are
-    tried too: where one of them can be proved nothing is.
+    tried too: where one of them can be proved nothing is.  Not to `derive`, the bound and its cases are stated, and not proved.
     """
     if not claim.relation.one_sided:
         raise InputError("claim", "one of kind at most", f"{claim.id}, {claim.relation.kind}")
     if asked := kind_asked(claim):
         return BoundProof(False, asked)
     mutants = {mutant.name: mutant.function for mutant in claim.mutants if with_mutants}
-    proof = _derivation_of(claim, {}, mutants)
-    for condition in list(proof.conditions) if proof.proved else []:
+    proof = _derivation_of(claim, {}, mutants, derive)
+    for condition in list(proof.conditions) if proof.is_stated else []:
         unmet = exception_to(condition, claim)
         if unmet is None:
             continue
         case = _excluded_case(condition)
-        other = _derivation_of(claim, case, {}) if case else None
-        if other is None or not other.proved or any(exception_to(item, claim) for item in other.conditions):
+        other = _derivation_of(claim, case, {}, derive) if case else None
+        if other is None or not other.is_stated or any(exception_to(item, claim) for item in other.conditions):
             proof.proved, proof.reason = False, unmet
             break
         proof.conditions.remove(condition)
@@ -90,7 +92,7 @@ def _excluded_case(condition: Condition) -> dict[Any, int]:
     return {}
 
 
-def _derivation_of(claim: Claim, sizes: Mapping[Any, Any], mutants: Mapping[str, Any]) -> BoundProof:
+def _derivation_of(claim: Claim, sizes: Mapping[Any, Any], mutants: Mapping[str, Any], derive: bool) -> BoundProof:
     """The attempt to prove a claim, with some sizes given."""
     sizes = {least: other for name, (low, _) in claim.sizes.items() if low < 1
              for least, other in [symbols_of_size(name)]} | dict(sizes)  # fmt: skip
@@ -106,8 +108,9 @@ def _derivation_of(claim: Claim, sizes: Mapping[Any, Any], mutants: Mapping[str,
         signed = [side(f) for item in claim.tested_assumptions for f in (item.positive, item.nonnegative) if f]
         frames = [side(item.zero) for item in claim.hypotheses if isinstance(item, Assumption) and item.zero]
         return prove_bound(
-            side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim, sizes), wrong, signs, frames, signed
-        )
+            side(claim.the_formula), side(claim.the_oracle), lambda: _inputs(claim, sizes), wrong, signs, frames, signed,
+            derive,
+        )  # fmt: skip
 
 
 def _inputs(claim: Claim, sizes: Mapping[Any, Any]) -> dict[str, Any]:
@@ -210,6 +213,10 @@ def _spot(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str,
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         return None
     proof = next((case for (name, value), case in proof.cases.items() if sizes.get(name) == value), proof)
+    if not proof.proved:  # the checker has accepted what is stated, and balls are asked where floats do not agree
+        worst, above = _gaps(proof, left, right, values_at(claim, proof, inputs, tensors, sizes))
+        if max(worst, above) <= AGREEMENT:
+            return Spot(sizes, worst, above)
     balls = _in_balls(claim, raw)
     if balls is None:
         return None
@@ -218,26 +225,31 @@ def _spot(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str,
     if _rounding(balls, left, right) > AGREEMENT / 100:
         return None  # differences cancel so far that floats say nothing
     values = values_at(claim, proof, inputs, tensors, sizes)
+    worst, above = _gaps(proof, left, right, values)
+    if max(worst, above) > AGREEMENT and _blurred(claim, proof, raw, sizes, values):
+        return None
+    return Spot(sizes, worst, above)
+
+
+def _gaps(proof: BoundProof, left: np.ndarray, right: np.ndarray, values: Values) -> tuple[float, float]:
+    """How far the quantities are from the sides, and by how much these are out of order, or the bound not between them."""
     places = [
         (entry, {entry.index: k} if entry.index is not None else {})
         for entry in proof.entries
         for k in range(values.size(entry.index.size) if entry.index is not None else 1)
     ]
     if len(places) != len(left) or len(right) not in (1, len(left)):
-        return Spot(sizes, np.inf, np.inf)
+        return np.inf, np.inf
     worst = above = 0.0
     for (entry, at), one, other in zip(places, left, np.broadcast_to(right, left.shape), strict=True):
         scale = max(abs(one), abs(other), 1e-300)
-        computed = values.number(entry.bound, at)
         gaps = values.number(entry.left, at) - one, values.number(entry.right, at) - other
+        computed = one if entry.bound is None else values.number(entry.bound, at)
         found = [abs(gap) / scale for gap in gaps], [(one - computed) / scale, (computed - other) / scale]
         if not np.isfinite(found).all():  # what is no number compares with nothing
-            worst = above = np.inf
-            break
+            return np.inf, np.inf
         worst, above = max(worst, *found[0]), max(above, *found[1])
-    if max(worst, above) > AGREEMENT and _blurred(claim, proof, raw, sizes, values):
-        return None
-    return Spot(sizes, float(worst), float(above))
+    return float(worst), float(above)
 
 
 def _blurred(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[str, int], values: Values) -> bool:
@@ -258,7 +270,7 @@ def _blurred(claim: Claim, proof: BoundProof, raw: dict[str, Any], sizes: dict[s
     for entry in proof.entries:
         for k in range(values.size(entry.index.size) if entry.index is not None else 1):
             at = {entry.index: k} if entry.index is not None else {}
-            for quantity in (entry.left, entry.right, entry.bound):
+            for quantity in (entry.left, entry.right, *([] if entry.bound is None else [entry.bound])):
                 here, there = values.number(quantity, at), others.number(quantity, at)
                 if not abs(here - there) <= AGREEMENT * max(abs(here), abs(there)):
                     return True
@@ -320,18 +332,41 @@ def _flat(value: Any) -> np.ndarray:
 def proved_bound(claim: Claim, settings: Settings) -> Record:
     """Every entry derived, for all inputs and sizes; only the evaluation in floats depends on the seed.
 
-    That no wrong variant can be derived too is tried at effort deep, and takes most of the time.
+    Where a kept certificate says what the functions give now, and the checker accepts it, nothing is derived but at effort
+    deep.  That no wrong variant can be derived too is tried at effort deep as well.
     """
-    proof, before = prove_bound_claim(claim, settings.effort.anew), kept_of(claim)
-    count = WITH_CERTIFICATE if before is not None and not settings.effort.anew else SPOTS
-    spots = spots_of(claim, proof, settings, count) if proof.proved else []
-    tightest = tightest_spots(claim, proof, settings) if proof.proved else []
-    spots += tightest
+    before = kept_of(claim)
+    if before is not None and not settings.effort.anew:
+        stated = prove_bound_claim(claim, with_mutants=False, derive=False)
+        kept = kept_bound(claim, stated, before) if stated.is_stated else None
+        if kept is not None:
+            return _record(claim, stated, settings, WITH_CERTIFICATE, kept.certified, kept.certificate)
+    proof = prove_bound_claim(claim, settings.effort.anew)
     certificate = certified_bound(claim, proof, before, settings.effort.anew) if proof.proved else None
-    problem = proof.reason if not proof.proved else _problem(spots)
-    far = far_spots(claim, proof, settings) if problem is None else []
-    problem = problem or _far_problem(far) or (certificate.problem if certificate is not None else None)
+    return _record(claim, proof, settings, SPOTS, certificate)
+
+
+def _record(
+    claim: Claim,
+    proof: BoundProof,
+    settings: Settings,
+    count: int,
+    certified: Certified | None,
+    certificate: Mapping[str, Any] | None = None,
+) -> Record:
+    """What there is of a bound that was derived, or of one that was stated and that the checker has accepted."""
+    holds = proof.proved or certificate is not None
+    spots = spots_of(claim, proof, settings, count) if holds else []
+    tightest = tightest_spots(claim, proof, settings) if holds else []
+    spots += tightest
+    problem = proof.reason if not holds else _problem(spots)
+    far = far_spots(claim, proof, settings, certificate is not None) if problem is None else []
+    problem = problem or _far_problem(far) or (certified.problem if certified is not None else None)
     worst = max((max(spot.worst, spot.above) for spot in spots), default=np.inf) / AGREEMENT
+    details = details_of(claim, proof, spots)
+    if certificate is not None:
+        details |= _from_certificate(claim, proof, certificate)
+        details["hypotheses"] = list(dict.fromkeys([*details["hypotheses"], *assumed_in(certificate)]))
     return blank(
         claim,
         "proved",
@@ -341,9 +376,9 @@ def proved_bound(claim: Claim, settings: Settings) -> Record:
         satisfied=sum(bool(max(spot.worst, spot.above) <= AGREEMENT and not spot.broken) for spot in spots),
         worst_residual=worst if np.isfinite(worst) else None,
         message=problem or "",
-        details=details_of(claim, proof, spots)
+        details=details
         | {"spots at the tightest inputs": len(tightest), "large sizes": [spot.sizes for spot in far]}
-        | ({"certificate": certificate.details} if certificate is not None else {}),
+        | ({"certificate": certified.details} if certified is not None else {}),
     )
 
 
@@ -371,7 +406,7 @@ def details_of(claim: Claim, proof: BoundProof, spots: list[Spot]) -> dict[str, 
     """What a record keeps of a derivation."""
     known = proof.world or World()  # of which nothing is known where nothing was derived
     return {
-        "entries": [_described(entry, proof) for entry in proof.entries],
+        "entries": [_described(entry, proof) for entry in proof.entries if entry.bound is not None],
         "rules": proof.rules,
         "facts": _facts(claim, proof),
         "closed forms": sorted(known.closed),
@@ -395,6 +430,24 @@ def _facts(claim: Claim, proof: BoundProof) -> list[str]:
     simplified = sorted(known.simplified | set(filter(rests_on_claims, known.used)))
     by = [item.by for item in claim.hypotheses if isinstance(item, Hypothesis) and item.by]
     return list(dict.fromkeys([*facts_of([*proof.rules, *simplified]), *sorted(known.closed), *by]))
+
+
+def _from_certificate(claim: Claim, stated: BoundProof, certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record has of a bound that was not derived: the steps, rules and facts are those of the certificate."""
+    rules = rules_of(certificate)
+    cases = {name for name, _ in stated.cases}
+    sizes = [(name, k) for name, k in map(declared_size, certificate["sizes"]) if k > 1 and name not in cases]
+    granted = [Condition(size_symbol(name) - k, 0) for name, k in sizes]
+    return {
+        "entries": [
+            {"left": scalar_text(entry.left, stated.world), "right": scalar_text(entry.right, stated.world),
+             "proved": True, "steps": steps}
+            for entry, steps in zip(stated.entries, steps_of(certificate), strict=True)
+        ],
+        "rules": rules,
+        "facts": list(dict.fromkeys([*facts_of_checker(rules), *_facts(claim, stated)])),
+        "conditions": list(dict.fromkeys(map(str, [*stated.conditions, *granted]))),
+    }  # fmt: skip
 
 
 def _described(entry: EntryBound, proof: BoundProof) -> dict[str, Any]:

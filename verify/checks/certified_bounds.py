@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -14,8 +15,9 @@ from verify.arithmetics.norms.derivations import BoundProof
 from verify.arithmetics.norms.recording import NotCertified
 from verify.checks.certified import NONE_KEPT, Certified, stale, without
 from verify.checks.granted import exception_to
+from verify.checks.operands import size_symbol
 from verify.kernel import read
-from verify.kernel.bounds import checked, statement
+from verify.kernel.bounds import checked, declared_size, statement
 from verify.kernel.refusal import Refused
 from verify.vocabulary.claims import Claim
 
@@ -54,11 +56,87 @@ def certified_bound(claim: Claim, proof: BoundProof, before: str | None = None, 
                 return stale(claim, before)
     except Refused as refusal:
         return Certified(line, {"refused": str(refusal)}, f"the checker refuses the certificate: {refusal}")
+    return Certified(line, _details(line, written, found.rules))
+
+
+def _details(line: str, written: Mapping[str, Any], rules: tuple[str, ...]) -> dict[str, Any]:
+    """What a record keeps of a certificate that the checker accepts."""
     every = [written, *(case["certificate"] for case in written.get("cases", []))]
-    details = {
+    return {
         "inequalities": sum(len(item["parts"]) for item in every),
         "steps": sum(len(part["steps"]) for item in every for part in item["parts"]),
-        "rules": list(found.rules),
+        "rules": list(rules),
         "sha256": sha256(line.encode()).hexdigest(),
     }
-    return Certified(line, details)
+
+
+# -- in the place of a derivation --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KeptBound:
+    """A kept certificate that states what the functions give now and that the checker accepts, read."""
+
+    certified: Certified
+    certificate: dict[str, Any]
+
+
+def kept_bound(claim: Claim, stated: BoundProof, before: str) -> KeptBound | None:
+    """The certificate that is kept of a bound, in the place of a derivation; None where a derivation has to say more.
+
+    The bound is stated as the functions of the claim give it now.  The certificate counts only if it says the same, and if
+    the checker accepts it; of sizes for which it says nothing the claim has to say nothing.
+    """
+    assert stated.world is not None
+    try:
+        written = read(before)
+        found, says = checked(written)
+        sizes = dict(map(declared_size, written["sizes"]))
+        granted = {name: k for name, k in sizes.items() if k > 1 and _is_at_least(claim, size_symbol(name), k)}
+        if not _is_stated(written, says, claim, stated, granted):
+            orders = [order for order in stated.world.orders if order not in stated.world.facts]
+            stated.world.facts += orders  # which a certificate assumes where there is none without
+            if not orders or not _is_stated(written, says, claim, stated, granted):
+                return None
+    except Exception:  # of what cannot be written or compared a derivation gives the reason
+        return None
+    return KeptBound(Certified(before, _details(before, written, found.rules)), written)
+
+
+def _is_stated(
+    written: Mapping[str, Any], says: Any, claim: Claim, stated: BoundProof, granted: Mapping[str, int]
+) -> bool:
+    """Whether a certificate says what is stated: to the letter, or else in normal form."""
+    made = certificate_of(claim.id, stated, False, granted=granted)
+    fresh = read(json.dumps(made, separators=(",", ":"), ensure_ascii=False))
+    return _agree_to_the_letter(written, fresh) or bool(says == statement(fresh))
+
+
+def _agree_to_the_letter(written: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
+    """Whether two certificates declare, assume and say the same in the same words; the one may have more expressions.
+
+    What is said at a place is made of earlier places alone.  As texts, since 1, 1.0 and true are equal to Python.
+    """
+    one, other = (json.dumps(_said(item, fresh), sort_keys=True) for item in (written, fresh))
+    return one == other
+
+
+def _said(certificate: Mapping[str, Any], fresh: Mapping[str, Any]) -> list[Any]:
+    """What a certificate says, by as many expressions as another one has."""
+    cases, others = certificate.get("cases", []), fresh.get("cases", [])
+    return [
+        [certificate.get(key) for key in WORDS],
+        certificate["table"][: len(fresh["table"])],
+        [[part[key] for key in ("index", "left", "right")] for part in certificate["parts"]],
+        [
+            len(cases),
+            *(
+                [case["size"], case["value"], _said(case["certificate"], other["certificate"])]
+                for case, other in zip(cases, others, strict=False)
+            ),
+        ],
+    ]
+
+
+#: What certificates declare and assume; the places among it are of the table.
+WORDS = ("claim", "sizes", "scalars", "inputs", "nonzero", "assumptions", "orthonormal", "multiples")

@@ -43,12 +43,16 @@ class FarSpot:
     above: float
 
 
-def far_spots(claim: Claim, proof: BoundProof, settings: Settings) -> list[FarSpot]:
-    """Both sides at large sizes, wherever they are finite and floats tell them apart."""
+def far_spots(claim: Claim, proof: BoundProof, settings: Settings, accepted: bool = False) -> list[FarSpot]:
+    """Both sides at large sizes, wherever they are finite and floats tell them apart.
+
+    In one domain where the checker has `accepted` a certificate, since it leaves only the way from the functions to it.
+    """
     admitted = applicable_domains(claim)
     found = []
     for sizes in far_sizes(claim, proof):
-        for domain in [name for name in DOMAINS if name in admitted] or admitted[:1]:
+        domains = [name for name in DOMAINS if name in admitted] or admitted[:1]
+        for domain in domains[:1] if accepted else domains:
             arrays = Draw(tuple(sizes.items()), domain, settings.seed).arrays(claim, 1)
             above = _excess(claim, arrays, settings)
             if above is not None:

@@ -38,7 +38,17 @@ from verify.checks.operands import (
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of, sizes_text
 from verify.checks.settings import Settings
 from verify.checks.size_relations import size_relations
-from verify.checks.spots import AGREEMENT, SpotCheck, agree_in_balls, far_sizes, far_spot, spot_check, spot_sizes
+from verify.checks.spots import (
+    AGREEMENT,
+    SPOTS,
+    WITH_CERTIFICATE,
+    SpotCheck,
+    agree_in_balls,
+    far_sizes,
+    far_spot,
+    spot_check,
+    spot_sizes,
+)
 from verify.vocabulary.assumptions import Assumption
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
@@ -52,8 +62,9 @@ MORE_SPOTS = 6
 #: So many times each, at other seeds, since what a mask or a rectifier hides at one point it shows at another.
 ROUNDS = 5
 BETWEEN_ROUNDS = 1_000_003
-#: So many wrong variants have to leave terms where a certificate of the proof is kept; effort deep tries all of them.
-ENOUGH = 1
+#: So many wrong variants have to leave terms where a certificate of the proof is kept: the checker, and not the prover, says
+#: there that the sides are equal.  Effort deep tries all of them.
+ENOUGH = 0
 NOT_TRIED = "not tried; effort deep tries it"
 #: Longest normal form that a record keeps, as LaTeX; the formula may be twice as long.
 LONGEST = 1500
@@ -145,11 +156,12 @@ def _zero_like(value: Any) -> Any:
 def proved(claim: Claim, settings: Settings) -> Record:
     """Both sides to one normal form, for all sizes; only the spot check depends on the seed.
 
-    Where a certificate is kept, and is not sought anew, a few wrong variants are tried, and the record names the others.
+    Where a certificate is kept, and is not sought anew, no wrong variant is tried that need not be, and the record names them.
     """
     before = kept_of(claim)
-    proof = prove_claim(claim, ENOUGH if before is not None and not settings.effort.anew else None)
-    chosen = spot_sizes(claim, settings.seed) if proof.proved else []
+    by_checker = before is not None and not settings.effort.anew
+    proof = prove_claim(claim, ENOUGH if by_checker else None)
+    chosen = spot_sizes(claim, settings.seed, WITH_CERTIFICATE if by_checker else SPOTS) if proof.proved else []
     spots = [spot_check(claim, proof, sizes, settings.seed) for sizes in chosen]
     # a mutant may be right at some sizes, as a rotation left out of a conjugation is in the plane
     largest = [sizes for sizes in reversed(admitted_sizes(claim)) if sizes not in chosen][:MORE_SPOTS]

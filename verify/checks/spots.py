@@ -30,8 +30,8 @@ from verify.vocabulary.shapes import Real, Shape, Size
 AGREEMENT = 1e-8
 #: Where every entry is smaller, both sides count as zero, and differences are taken as they are.
 SMALLEST = 1e-5
-#: Random assignments of sizes for the spot check; the smallest sizes come on top.
-SPOTS = 2
+#: Random assignments of sizes for the spot check, and where a certificate is kept; the smallest sizes come on top.
+SPOTS, WITH_CERTIFICATE = 2, 1
 #: The smallest of those with different values are drawn from.
 MOST_TELLING = 6
 #: Attempts at a point where both sides have finite values.
@@ -153,8 +153,8 @@ def _distance(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(one - other).max(initial=0.0))
 
 
-def spot_sizes(claim: Claim, seed: int) -> list[dict[str, int]]:
-    """Two random assignments of sizes, with few ones where that can be helped, and the smallest, where sizes coincide.
+def spot_sizes(claim: Claim, seed: int, count: int = SPOTS) -> list[dict[str, int]]:
+    """Some random assignments of sizes, with few ones where that can be helped, and the smallest, where sizes coincide.
 
     A size that may be 0 is so in one of them at least: the symbol that stands for it is positive.
     """
@@ -163,8 +163,8 @@ def spot_sizes(claim: Claim, seed: int) -> list[dict[str, int]]:
         return []
     telling = _telling(admitted)[:MOST_TELLING]
     rng = np.random.default_rng([seed, zlib.crc32(claim.id.encode())])
-    chosen = [telling[int(k)] for k in rng.permutation(len(telling))[:SPOTS]]
-    while len(chosen) < SPOTS:
+    chosen = [telling[int(k)] for k in rng.permutation(len(telling))[:count]]
+    while len(chosen) < count:
         chosen.append(admitted[int(rng.integers(len(admitted)))])
     chosen.append(admitted[0])
     for name, (low, _) in claim.sizes.items():

@@ -191,6 +191,15 @@ def text_at_sizes(record: Record) -> str:
     return "\n".join([*lines, f"{record.details['seconds']:.2f} s"])
 
 
+def step_text(step: Mapping[str, Any]) -> str:
+    """A step of a derivation, or of a certificate: there the rule, and the expressions that it is used of."""
+    if "says" not in step:
+        return f"{step['quantity']}\n      <= {step['bound']}    ({step['rule']})"
+    return f"{step['rule']}: {step['says'] or step['rule']}" + (
+        f"\n      of {' and '.join(step['of'])}" if step["of"] else ""
+    )
+
+
 def derivation_text(claim: Claim, record: Record) -> str:
     """A derivation of a bound: for each inequality both sides, the steps in order, and what they come to."""
     details = record.details
@@ -198,8 +207,9 @@ def derivation_text(claim: Claim, record: Record) -> str:
     for number, entry in enumerate(details["entries"], 1):
         lines += [f"\ninequality {number}, {'derived' if entry['proved'] else 'not derived'}:"]
         lines += [f"  to bound: {entry['left']}", f"  by:       {entry['right']}"]
-        lines += [f"    {step['quantity']}\n      <= {step['bound']}    ({step['rule']})" for step in entry["steps"]]
-        lines.append(f"  computed: {entry['bound']}")
+        lines += [f"    {step_text(step)}" for step in entry["steps"]]
+        if "bound" in entry:
+            lines.append(f"  computed: {entry['bound']}")
         if entry.get("unreached"):
             lines.append(
                 f"  left over: {', '.join(entry['unreached'])}; no rule leads on to the quantities of the printed bound"
@@ -208,7 +218,7 @@ def derivation_text(claim: Claim, record: Record) -> str:
             lines.append(
                 f"  left over: the computed bound less the printed one has {entry['uncovered']}, which may be above 0"
             )
-        if entry["slack"] not in (None, "1"):
+        if entry.get("slack") not in (None, "1"):
             lines.append(f"  the printed bound is {entry['slack']} times the computed one")
     if claim.expects == "refuted" and details["entries"]:
         lines.append(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -40,15 +41,20 @@ IsAtLeast = Callable[[sympy.Symbol, int], bool]
 
 
 def certificate_of(
-    claim_id: str, proof: BoundProof, steps: bool = True, is_at_least: IsAtLeast = lambda size, least: False
+    claim_id: str,
+    proof: BoundProof,
+    steps: bool = True,
+    is_at_least: IsAtLeast = lambda size, least: False,
+    granted: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The certificate of a proved bound; raises `NotCertified` where a part of it cannot be written yet.
 
     Without `steps` it has the statement alone, and the checker would not accept it.  `is_at_least` says of which sizes the
-    claim is only from 2 on: where a derivation needs that, the certificate says it, or has a case for what is smaller.
+    claim is only from 2 on: where a derivation needs that, the certificate says it, or has a case for what is smaller.  Of a
+    bound that was stated and not derived, `granted` has those sizes, with what they are at least.
     """
     assert proof.world is not None
-    least = {name: value + 1 for name, value in proof.cases}
+    least = {**granted, **{name: value + 1 for name, value in proof.cases}}
     least |= {size.name: 2 for size in _shortened(proof) if is_at_least(size, 2)}
     cases = [
         {"size": name, "value": value, "certificate": certificate_of(claim_id, case, steps)}

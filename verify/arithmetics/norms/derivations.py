@@ -36,7 +36,7 @@ Side = Callable[[Mapping[str, Any]], Any]
 
 @dataclass
 class EntryBound:
-    """One entry of a bound: both sides, what the left one is bounded by, and how."""
+    """One entry of a bound: both sides, what the left one is bounded by (None where that was not derived), and how."""
 
     left: Any
     right: Any
@@ -66,6 +66,11 @@ class BoundProof:
     cases: dict[tuple[str, int], BoundProof] = field(default_factory=dict)
 
     @property
+    def is_stated(self) -> bool:
+        """Whether both sides were written down and nothing speaks against a proof: it was derived, or that was not tried."""
+        return self.reason is None and bool(self.entries)
+
+    @property
     def rules(self) -> list[str]:
         """The names of the rules that were used, in the order of their first use."""
         names = [name for entry in self.entries for step in entry.steps for name in step.rule.split("; ")]
@@ -80,15 +85,17 @@ def prove_bound(
     assumed_positive: Sequence[Side] = (),
     assumed_zero: Sequence[Side] = (),
     assumed_nonnegative: Sequence[Side] = (),
+    derive: bool = True,
 ) -> BoundProof:
     """Try to prove oracle <= formula for all inputs and sizes, within the current derivation.
 
     Only a derivation of every entry counts as a proof: whatever goes wrong is a reason why there is none; and where a
-    wrong variant of the formula can be proved as well, nothing is.
+    wrong variant of the formula can be proved as well, nothing is.  Not to `derive`, only both sides are written down, which
+    is no proof.
     """
     start = time.perf_counter()
     with recording_conditions() as noted:
-        proof = _proof(formula, oracle, inputs, mutants, assumed_positive, assumed_zero, assumed_nonnegative)
+        proof = _proof(formula, oracle, inputs, mutants, assumed_positive, assumed_zero, assumed_nonnegative, derive)
     proof.conditions = sorted(noted, key=str)
     proof.seconds = time.perf_counter() - start
     return proof
@@ -102,6 +109,7 @@ def _proof(
     assumed_positive: Sequence[Side],
     assumed_zero: Sequence[Side],
     assumed_nonnegative: Sequence[Side],
+    derive: bool,
 ) -> BoundProof:
     known = world()
     try:
@@ -126,6 +134,8 @@ def _proof(
         sides = of(oracle), of(formula)
         _refuse_other_shapes(*sides)
         pairs = _paired(*map(entries_of, sides))
+        if not derive:
+            return BoundProof(False, None, [EntryBound(*pair, None, (), False) for pair in pairs], world=known)
         entries = [derived(left, right, index) for left, right, index in pairs]
         if known.orders and not all(entry.proved for entry in entries):  # only then are orders of sizes assumed
             known.facts += known.orders

@@ -135,7 +135,8 @@ def prove(
 
     Nothing but a difference without terms counts as a proof: an error of any kind, terms that remain, or a wrong
     variant that reduces to the truth, are reasons why there is none.  Hypotheses may be made from the inputs.  The wrong
-    variants are tried in their order, all of them or until `enough` are told apart.
+    variants are tried in their order, all of them or until `enough` are told apart, which is one at least where both sides
+    are the number 0.
     """
     start = time.perf_counter()
     with met_afresh(), contextlib.ExitStack() as stack:
@@ -155,9 +156,10 @@ def prove(
         proof.rules = sorted(used - set(names))
         proof.conditions = sorted(conditions, key=str)
         if proof.proved:
-            _tell_apart(proof, inputs, mutants or {}, enough)
+            is_zero = _is_zero(proof.left, proof.right)
+            _tell_apart(proof, inputs, mutants or {}, max(enough, 1) if enough is not None and is_zero else enough)
             told_apart = any(remains.is_told_apart for remains in proof.mutants.values())
-            if proof.proved and not told_apart and _is_zero(proof.left, proof.right):
+            if proof.proved and not told_apart and is_zero:
                 proof.proved, proof.reason = False, "both sides are the number 0, and no wrong variant is anything else"
     proof.seconds = time.perf_counter() - start
     return proof
@@ -191,7 +193,7 @@ def _both_sides(formula: Side, oracle: Side, inputs: Callable[[], Mapping[str, A
 def _tell_apart(
     proof: Proof, inputs: Callable[[], Mapping[str, Any]], mutants: Mapping[str, Side], enough: int | None
 ) -> None:
-    prepared = traced_inputs(inputs())
+    prepared = traced_inputs(inputs()) if enough != 0 else {}
     for name, mutant in mutants.items():
         if enough is not None and sum(remains.is_told_apart for remains in proof.mutants.values()) >= enough:
             break
