@@ -38,8 +38,9 @@ from verify.evidence.store import EvidenceWriter, current, in_force, read
 WHOLE = ("theorems", "verify")
 #: Folders of these that count for tests that reach them, or that start processes: commands, and what is shown of evidence.
 PARTS = ("verify/cli", "verify/report", "verify/site")
-#: What every test is run by.
-RUNNERS = ("pyproject.toml", "tests/durations.py", "tests/kept.py", "tests/opened.py", "tests/surroundings.py")
+#: What every test is run by; pytest reads settings of its own before those of the project, where there are any.
+SETTINGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml")
+RUNNERS = (*SETTINGS, "tests/durations.py", "tests/kept.py", "tests/opened.py", "tests/surroundings.py")
 #: What a marker says that names every file of the project.
 EVERY = "."
 #: What commands write into the project's folder, which is no input, and what is hidden there and is one.

@@ -89,6 +89,10 @@ def new_module(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "theorems/paper/claim.py").write_text("")
 
 
+def new_settings(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / ".pytest.ini").write_text("[pytest]\nxfail_strict = true\n")
+
+
 def narrow_terminal(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
 
@@ -102,7 +106,7 @@ def without_assertions(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         *map(write, ("layers.py", "test_layers.py", "verify/gate/measure.py", "theorems/paper/certificates.jsonl")),
         write("docs/table.md"),
-        new_module, another_library, another_processor, other_kernels, planted_defect,
+        new_module, new_settings, another_library, another_processor, other_kernels, planted_defect,
         without_assertions, narrow_terminal,
     ],
 )  # fmt: skip

@@ -146,6 +146,18 @@ def test_balls_ask_no_further_where_a_claim_is_broken_that_is_expected_to_be(cla
         assert record.outcome == VIOLATED and record.satisfied == most
 
 
+@pytest.mark.parametrize("claim", [every.REFUTED_IN_BALLS, every.REFUTED_BOUND])
+def test_balls_ask_everywhere_where_a_claim_that_is_expected_to_be_broken_holds(claim):
+    """Its wrong variants are dead at the first input, which does not end the search."""
+    held = copy.copy(claim)
+    held._formula = functools.wraps(claim.the_formula)(functools.partial(claim.the_oracle))
+    held.mutants = [
+        Mutant("less", Variant(functools.wraps(claim.the_oracle)(lambda t: claim.the_oracle(t) - 1), None, {}))
+    ]
+    record = attack_on(held).enclosed(held, REPEATED)
+    assert record.outcome == UPHELD and not record.surviving and record.satisfied == REPEATED.effort.enclosed
+
+
 def test_a_repeated_search_ends_where_a_claim_is_broken_again_that_is_expected_to_be(monkeypatch):
     claim = every.REFUTED_IN_BALLS
     broken = next(draw for draw in everywhere(claim, REPEATED) if draw.domain == "generic")

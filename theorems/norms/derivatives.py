@@ -230,7 +230,7 @@ ITERATION.mutant("one step", "(1 + u * rational(1, 2)) ** K -> 1 + u * rational(
 BESIDE = Claim(ITERATIONS, "norms.iteration-beside-its-start", label="Differential of an iteration beside its start",
     statement=r"""\|dM_K\,M^\top\|_F,\ \|dM_K^\top\,M\|_F \le \sqrt2\,\|dM\|_F\text{ for } g\text{ increasing and concave on }[0,
         1],\ g(0) = 0,\ g(1) \le 1,\ M_K\text{ with the singular vectors of }M\text{ and the singular values }g(\sigma_i(M))""",
-    note="""Tried for the $g$ of $K$ steps, which is $K$ times the function of one step. The proof is that in the note of
+    note="""Tried for the $g$ of $K$ steps, the function of one step applied $K$ times. The proof is that in the note of
         osa.newton-schulz-differential, which uses of $g$ only what is stated.""",
     name="differential of an iteration times its start", sizes=("m", "n", "r", "K"),
     relation=AtMost(left="||dM_K M^T||_F, ||dM_K^T M||_F", ascent=False))  # fmt: skip

@@ -81,7 +81,7 @@ def two_neurons_at_the_start(
     sign_2: Sign,
     share: Share,
 ) -> dict[str, Any]:
-    """All weights and steps that are admitted, but steps that are the longest are so up to a part of 2^20."""
+    """All weights from 2^-10 on and all steps that are admitted, but the longest step is so up to a part of 2^20."""
     (w_1, v_1), (w_2, v_2) = _with_a_larger_one(small_1, share_1, sign_1), _with_a_larger_one(small_2, share_2, sign_2)
     gamma = LONGEST_STEP * share / ((x * x).sum() + rational(1, 2**20))
     return {"x": x, "v_1": v_1, "v_2": v_2, "w_1": w_1, "w_2": w_2, "gamma": gamma}
