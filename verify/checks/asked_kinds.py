@@ -54,6 +54,8 @@ RENAMED = (
     operator.attrgetter,
     operator.methodcaller,
 )
+#: Methods in which Python takes an error for an answer, and goes on: what refuses an operation there is a branch.
+SWALLOWING = {"__getattr__", "__getattribute__", "__len__", "__length_hint__", "__del__", "keys"}
 #: Instructions that ask whatever they are handed: a class in a `match`, and the text of {n!r}.
 ASKING = {"MATCH_CLASS": "match", "CONVERT_VALUE": "text"}
 #: What a value may be asked to be an instance of: what holds several is the same in numbers and on symbols.
@@ -319,7 +321,9 @@ def _is_of_container(following: list[dis.Instruction], known: dict[str, Any]) ->
 
 
 def _caught(code: types.CodeType) -> str | None:
-    """That a function goes on where an operation is refused."""
+    """That a function goes on where an operation is refused, or that Python does so for it."""
+    if code.co_name in SWALLOWING:
+        return code.co_name
     if any(item.opname in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") for item in dis.get_instructions(code)):
         return "try or with"
     return None
