@@ -56,8 +56,8 @@ RENAMED = (
 )
 #: Methods in which Python takes an error for an answer, and goes on: what refuses an operation there is a branch.
 SWALLOWING = {"__getattr__", "__getattribute__", "__len__", "__length_hint__", "__del__", "keys"}
-#: Instructions that ask whatever they are handed: a class in a `match`, and the text of {n!r}.
-ASKING = {"MATCH_CLASS": "match", "CONVERT_VALUE": "text"}
+#: Instructions that ask whatever they are handed: a class or a sequence in a `match`, and the text of {n!r}.
+ASKING = {"MATCH_CLASS": "match", "MATCH_SEQUENCE": "match", "MATCH_MAPPING": "match", "CONVERT_VALUE": "text"}
 #: What a value may be asked to be an instance of: what holds several is the same in numbers and on symbols.
 CONTAINERS = (list, tuple, Drawn)
 #: Instructions that have such a name.
