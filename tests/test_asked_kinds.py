@@ -110,6 +110,13 @@ def by_match(A: Wide) -> Any:
     return A
 
 
+def by_match_of_a_sequence(A: Wide) -> Any:
+    match each(A.shape[1], lambda i: A):  # a list, and what stands for one is none to `match`
+        case [*_] if A.shape[1] == 37:
+            return 2 * A
+    return A
+
+
 RENAMED = isinstance
 
 
@@ -266,7 +273,73 @@ def in_a_library_by_another_name(A: Wide) -> Any:
     return 2 * A if library.isscalar(A.shape[1]) and A.shape[1] == 37 else A
 
 
+class Fallback:
+    def __init__(self, n: Any) -> None:
+        self.n = n
+
+    @property
+    def many(self) -> Any:
+        return self.n.bit_length() == 6  # an error that `__getattr__` answers
+
+    def __getattr__(self, name: str) -> Any:
+        return False
+
+
+class Counted:
+    def __init__(self, n: Any) -> None:
+        self.n, self.found = n, []
+
+    def __len__(self) -> int:  # which `list` asks first, and goes on without
+        self.found += [1] if self.n | 1 == 37 else []
+        return 1
+
+    def __iter__(self) -> Any:
+        return iter(self.found)
+
+
+class Deleted:
+    def __init__(self, n: Any, found: Any) -> None:
+        self.n, self.found = n, found
+
+    def __del__(self) -> None:
+        self.found += [1] if self.n | 1 == 37 else []
+
+
+class Keyed:
+    def __init__(self, n: Any) -> None:
+        self.n = n
+
+    @property
+    def keys(self) -> Any:
+        return lambda: [1] if self.n.bit_length() == 6 else []
+
+    def __getitem__(self, key: int) -> int:
+        return 1
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+def by_missing_attribute(A: Wide) -> Any:
+    return 2 * A if Fallback(A.shape[1]).many else A
+
+
+def by_length_of_its_own(A: Wide) -> Any:
+    return 2 * A if list(Counted(A.shape[1])) else A
+
+
+def by_deletion(A: Wide) -> Any:
+    found: list[int] = []
+    Deleted(A.shape[1], found)
+    return 2 * A if found else A
+
+
+def by_keys(A: Wide) -> Any:
+    return 2 * A if dict(Keyed(A.shape[1])) else A
+
+
 ASKING = [
+    by_match_of_a_sequence, by_missing_attribute, by_length_of_its_own, by_deletion, by_keys,
     by_kind_of_array, by_kind_in_a_table, by_hash, by_documentation, by_abstract_class, by_comparison_of_a_fraction,
     by_length, in_a_thread, in_another_context, by_name_of_a_type, by_chance, in_what_decorates,
     in_what_decorates_a_primitive, in_a_namespace, in_an_attribute, in_what_it_imports, in_a_package,
@@ -390,12 +463,34 @@ def by_text_of_a_list(A: Wide) -> Any:
     return 2 * A if f"{[A.shape[1]]}" == "[37]" else A
 
 
-@pytest.mark.parametrize("formula", [by_text, by_text_of_a_list])
-def test_no_number_that_stands_for_others_has_a_text(formula: Any) -> None:
+def by_text_of_a_matrix(A: Wide) -> Any:
+    return 2 * A if f"{A}".count("[") == 38 else A
+
+
+def by_text_of_an_index(A: Wide) -> Any:
+    return concatenate(each(A.shape[1], lambda i: (2 if f"{i}" == "37" else 1) * A[:, i : i + 1]), axis=1)
+
+
+def by_text_of_the_next_index(A: Wide) -> Any:
+    return concatenate(each(A.shape[1], lambda i: (2 if "%s" % (i + 1) == "37" else 1) * A[:, i : i + 1]), axis=1)
+
+
+@pytest.mark.parametrize(
+    "formula", [by_text_of_a_matrix, by_text_of_an_index, by_text_of_the_next_index, by_text, by_text_of_a_list]
+)
+def test_nothing_that_stands_for_numbers_has_a_text(formula: Any) -> None:
     claim = toy(formula.__name__, Equal(), all_sizes=True, sizes={"m": (2, 3), "n": (4, 5)})
     claim.formula(formula)
     claim.oracle(lambda A: 1 * A)
-    assert "the text of n" in (prove_claim(claim).reason or "")
+    assert "the text of " in (prove_claim(claim).reason or "")
+
+
+@pytest.mark.parametrize("formula", [by_text_of_a_matrix, by_text_of_an_index, by_text_of_the_next_index])
+def test_nor_in_a_bound(formula: Any) -> None:
+    claim = toy(formula.__name__, AtMost(), all_sizes=True, sizes={"m": (2, 3), "n": (4, 5)})
+    claim.formula(norm_of)
+    claim.oracle(lambda A: spectral_norm(formula(A)))
+    assert "the text of " in (prove_bound_claim(claim).reason or "")
 
 
 def norm_of(A: Wide) -> Any:

@@ -123,7 +123,20 @@ def where(decision: Any) -> Any:
     return doubled_somewhere
 
 
+def refused(A: Any) -> Any:
+    try:
+        return A[0, 0] == 12345
+    except Exception:
+        return False
+
+
 DECISIONS = {
+    "a number has a value": lambda A: isinstance(A[0, 0], float) and A[0, 0] == 12345,
+    "what has no numerator has a value": lambda A: not hasattr(A[0, 0], "num") and A[0, 0] == 12345,
+    "what refuses to say so has none": refused,
+    "the text of an entry": lambda A: "12345" in f"{A[0, 0]}",
+    "the text of an entry in a list": lambda A: "12345" in f"{[A[0, 0]]}",
+    "the text of all entries": lambda A: "12345" in f"{A}",
     "an entry is 12345": lambda A: A[0, 0] == 12345,
     "an entry is not 12345": lambda A: (A[0, 0] != 12345) - 1,
     "two entries are equal": lambda A: A[0, 0] == A[0, 1],

@@ -169,7 +169,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "another shape": (lambda: last(lambda k, X: X.T @ X @ W[k]), "another shape"),
     "fewer matrices": (lambda: stepped(L, lambda k, X, Y: X, X, Y), "from 2 matrices to 1"),
     "the next step": (lambda: last(lambda k, X: X @ W[k + 1]), "unsupported operand"),
-    "the step as a number": (lambda: last(lambda k, X: X * k), "unsupported operand|no symbolic form|Step"),
+    "the step as a number": (lambda: last(lambda k, X: X * k), "unsupported operand|no symbolic form|a use of it that has no form"),
     "a derivative in the start": (
         lambda: jacobian(lambda Y: stepped(L, lambda k, Y: Y @ W[k], Y), "Y")(X), "derivative of what moves",
     ),

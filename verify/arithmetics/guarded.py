@@ -47,8 +47,16 @@ class UnknownNumber:
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
 
+    @property
+    def text(self) -> str:
+        """What messages call it; a formula gets no text of it, since that would tell it from a number."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:  # which the engine's own messages ask too, of a use that has no form
+        raise ArithmeticUnsupported(f"the text of {self.text}, or a use of it that has no form")
+
     def __bool__(self) -> bool:
-        raise ArithmeticUnsupported(f"a decision on {self!r}")
+        raise ArithmeticUnsupported(f"a decision on {self.text}")
 
     def __eq__(self, other: object) -> bool:
         return self is other or (other is not None and self._undecided(other))
@@ -57,7 +65,7 @@ class UnknownNumber:
         return not self == other
 
     def _undecided(self, other: Any) -> Any:
-        raise ArithmeticUnsupported(f"a comparison of {self!r}")
+        raise ArithmeticUnsupported(f"a comparison of {self.text}")
 
     __lt__ = __le__ = __gt__ = __ge__ = _undecided
 

@@ -460,11 +460,9 @@ class Quotient:
 
     def _is_zero(self, caller: types.FrameType) -> bool:
         """Whether it is 0 everywhere; a claim's function may not go on where it is 0 somewhere, since it decides there."""
-        if self.num.is_zero():
-            return True
-        if not self.is_constant():
+        if not self.num.is_zero() and not self.is_constant():
             refuse_decision(caller)
-        return False
+        return bool(self.num.is_zero())
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -506,6 +504,8 @@ class Quotient:
         return result
 
     def __repr__(self) -> str:
+        if not self.is_constant():  # a decision on these letters would be one on the number that it stands for
+            refuse_decision(sys._getframe(1))
         below = [f"({self.field.factors[number]})^{exponent}" for number, exponent in self.den]
         return " / ".join([f"({self.num})", *below])
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from verify.arithmetics.formal import Formal, is_guarded, registered_form
 from verify.arithmetics.kinds import is_symbolic
+from verify.vocabulary.errors import ArithmeticUnsupported
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -84,8 +85,8 @@ class Traced(Formal):
     def T(self) -> Any:
         return recorded("T", lambda A: A.T, self)
 
-    def __repr__(self) -> str:
-        return repr(self.value)
+    def __repr__(self) -> str:  # a decision on these letters would be one on how an operand is written, as of a size
+        raise ArithmeticUnsupported(f"the text of an operand of shape {tuple(map(str, self.value.shape))}")
 
     def __bool__(self) -> bool:
         return bool(self.value)

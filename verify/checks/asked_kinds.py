@@ -54,8 +54,10 @@ RENAMED = (
     operator.attrgetter,
     operator.methodcaller,
 )
-#: Instructions that ask whatever they are handed: a class in a `match`, and the text of {n!r}.
-ASKING = {"MATCH_CLASS": "match", "CONVERT_VALUE": "text"}
+#: Methods in which Python takes an error for an answer, and goes on: what refuses an operation there is a branch.
+SWALLOWING = {"__getattr__", "__getattribute__", "__len__", "__length_hint__", "__del__", "keys"}
+#: Instructions that ask whatever they are handed: a class or a sequence in a `match`, and the text of {n!r}.
+ASKING = {"MATCH_CLASS": "match", "MATCH_SEQUENCE": "match", "MATCH_MAPPING": "match", "CONVERT_VALUE": "text"}
 #: What a value may be asked to be an instance of: what holds several is the same in numbers and on symbols.
 CONTAINERS = (list, tuple, Drawn)
 #: Instructions that have such a name.
@@ -78,8 +80,15 @@ WRITTEN_IN_PYTHON = {"torch.functional", "torch.nn.functional"}
 QUESTIONS_OF_TORCH = ("is_", "are_", "has_", "get_", "set_", "typename", "_")
 
 
-def kind_asked(claim: Claim) -> str | None:
-    """Which function of a claim asks what kind of operands it is handed, and how; None where none does."""
+#: What may be used besides where sizes are numbers: their tables are the same then, and indeterminates have no text or order.
+AT_SIZES = frozenset({"str", "array", "arange", "tri", "tile", "maximum", "abs"})
+
+
+def kind_asked(claim: Claim, allowed: frozenset[str] = frozenset()) -> str | None:
+    """Which function of a claim asks what kind of operands it is handed, and how; None where none does.
+
+    What is `allowed` by its name may be used: `AT_SIZES` for a proof at given sizes, in indeterminates.
+    """
     own = [function for role, function in claim.named_functions().items() if role != "inputs"]
     tests = [
         test for item in claim.tested_assumptions for test in item.tests
@@ -87,7 +96,7 @@ def kind_asked(claim: Claim) -> str | None:
     zeros = [item.zero for item in claim.hypotheses if isinstance(item, Assumption)]
     sizes = [claim.where, *(item.sizes for item in claim.assumptions if isinstance(item, Assumption) and item.sizes)]
     for function in _reached([*own, *tests, *zeros, *sizes]):
-        how = next((_asked(code, function) or _caught(code) for code in _codes(function.__code__)), None)
+        how = next((_asked(code, function, allowed) or _caught(code) for code in _codes(function.__code__)), None)
         if how:
             return f"{function.__qualname__} asks what kind of operands it is handed: {how}"
         if kept := next(_kept(function), None):
@@ -190,7 +199,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
-def _asked(code: types.CodeType, function: types.FunctionType) -> str | None:
+def _asked(code: types.CodeType, function: types.FunctionType, allowed: frozenset[str]) -> str | None:
     """What a function asks by a name, or by whether two objects are one."""
     known = named_values(function)
     instructions = list(dis.get_instructions(code))
@@ -210,11 +219,12 @@ def _asked(code: types.CodeType, function: types.FunctionType) -> str | None:
             is_special = name.startswith("__") and name.endswith("__") and name != CONSTRUCTOR
             if is_special and item.opname.startswith(ATTRIBUTES):
                 return str(name)
-            if name in OTHERS or (name in BUILTINS and name not in known):
+            if name not in allowed and (name in OTHERS or (name in BUILTINS and name not in known)):
                 return str(name)
         if item.opname.startswith((*VARIABLES, "IMPORT_FROM")) and (item.argval in brought or item.argval in known):
             value = brought[item.argval] if item.argval in brought else known[item.argval]
-            if how := _asks(str(item.argval), value, instructions[place + 1 :], code):
+            how = _asks(str(item.argval), value, instructions[place + 1 :], code)
+            if how and how.split(".")[-1] not in allowed:
                 return how
     return None
 
@@ -319,7 +329,9 @@ def _is_of_container(following: list[dis.Instruction], known: dict[str, Any]) ->
 
 
 def _caught(code: types.CodeType) -> str | None:
-    """That a function goes on where an operation is refused."""
+    """That a function goes on where an operation is refused, or that Python does so for it."""
+    if code.co_name in SWALLOWING:
+        return code.co_name
     if any(item.opname in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") for item in dis.get_instructions(code)):
         return "try or with"
     return None

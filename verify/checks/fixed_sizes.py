@@ -19,6 +19,7 @@ import numpy as np
 
 from verify.arithmetics import exact_scalar, polynomial_for_expm
 from verify.arithmetics.rational_functions import Field, Quotient, RootsNeeded, entry_name, within, without_decisions
+from verify.checks.asked_kinds import AT_SIZES, kind_asked
 from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, defect_of, flat_objects, one_of, shapes_differ
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.settings import Settings
@@ -189,6 +190,8 @@ def _agrees_in_numbers(
 
 def proved_at_sizes(claim: Claim, settings: Settings) -> Record:
     """Both sides as rational functions at the claim's sizes; a mutant is dead when it is another function there."""
+    if asked := kind_asked(claim, AT_SIZES):  # then indeterminates say nothing of numbers
+        raise ArithmeticUnsupported(asked)
     found = decide(claim, sizes_of(claim), settings.seed)
     comparable = {name: left for name, left in found.left_by_mutants.items() if isinstance(left, int)}
     same = [name for name, left in comparable.items() if left == 0]

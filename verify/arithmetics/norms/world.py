@@ -59,10 +59,11 @@ class LoopNumber(UnknownNumber):
 
     def __add__(self, offset: Any) -> LoopNumber:
         if not isinstance(self.index, Index):
-            raise ArithmeticUnsupported(f"an index plus more than 1 has no norm: {self!r} + {offset!r}")
+            raise ArithmeticUnsupported(f"an index plus more than 1 has no norm: {self.text} + {offset!r}")
         return LoopNumber(self.index + offset)
 
-    def __repr__(self) -> str:
+    @property
+    def text(self) -> str:
         return repr(self.index)
 
 

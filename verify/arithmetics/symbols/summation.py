@@ -30,7 +30,8 @@ class SummationIndex(UnknownNumber):
     def __sub__(self, offset: Any) -> ShiftedIndex:
         return ShiftedIndex(self, sympy.Integer(0)) - offset
 
-    def __repr__(self) -> str:
+    @property
+    def text(self) -> str:
         return f"i_{self.number}"
 
 
@@ -40,7 +41,8 @@ class StepNumber(UnknownNumber):
     def __init__(self, size: Size) -> None:
         self.size, self.number = size, next(_variables)
 
-    def __repr__(self) -> str:
+    @property
+    def text(self) -> str:
         return f"step of {self.size}"
 
 
@@ -83,12 +85,12 @@ class ShiftedIndex(Formal):
         return self + -1 * less
 
     def _undecided(self, other: Any) -> Any:
-        raise ArithmeticUnsupported(f"a comparison of {self!r}")
+        raise ArithmeticUnsupported(f"a comparison of {self.index.text} + {self.offset}")
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"{self.index!r} + {self.offset}"
+        raise ArithmeticUnsupported(f"the text of {self.index.text} + {self.offset}")
 
 
 def is_next(stop: Any, index: SummationIndex) -> bool:
