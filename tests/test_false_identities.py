@@ -23,7 +23,7 @@ from verify.evidence.runner import run_check
 from verify.matrix import block_diag, concatenate, each, expm, eye, inverse, ones, sqrt, total, trace, vec_r
 from verify.oracles import Normal, expectation
 from verify.vocabulary import Assumption, Claim, Equal, Real, RegistryError, Shape, Size
-from verify.vocabulary.hypotheses import normal_entries, symmetric, unit_rows
+from verify.vocabulary.hypotheses import dissipative, normal_entries, symmetric, unit_rows
 
 pytestmark = pytest.mark.kept
 
@@ -343,6 +343,8 @@ def test_it_says_all_of_the_multiple() -> None:
         ("A need not be symmetric", symmetric("A", stated="symmetric")),
         ("A is never symmetric", symmetric("A", stated="symmetric")),
         ("A is nearly symmetric", symmetric("A", stated="symmetric")),
+        ("A isn't symmetric", symmetric("A", stated="symmetric")),
+        ("A is not dissipative", dissipative("A", stated="dissipative")),
     ],
 )
 def test_a_quotation_says_what_is_assumed_of_the_input(assumption: str, hypothesis: Any) -> None:
@@ -358,9 +360,15 @@ def test_a_quotation_says_what_is_assumed_of_the_input(assumption: str, hypothes
         ("A_k is symmetric", symmetric("A", stated="A_k is symmetric")),
         (r"\\|A_{[i,:]}\\| = 1 for every i", unit_rows("A", stated="= 1 for every i")),
         ("C = A B A^T, all of A symmetric", symmetric("A", stated="symmetric")),
+        (
+            "A is dissipative, as it has a symmetric part without positive eigenvalues",
+            dissipative("A", stated="A is dissipative"),
+        ),
     ],
 )
-def test_an_input_may_have_an_index_in_the_text(assumption: str, hypothesis: Any) -> None:
+def test_an_input_may_have_an_index_in_the_text_and_the_property_its_own_words(
+    assumption: str, hypothesis: Any
+) -> None:
     assert toy("quoted", Equal(), assumptions=[assumption], hypotheses=(hypothesis,)).hypotheses == (hypothesis,)
 
 

@@ -31,7 +31,7 @@ WORDS = {
 }
 
 #: A text with one of these words states a property of an input sometimes, of one of several, or not at all.
-UNCERTAIN = re.compile(r"(?i)\b(not|no|never|neither|nor|or|if|unless|except|without|almost|nearly|roughly)\b")
+UNCERTAIN = re.compile(r"(?i)\b(not|no|never|neither|nor|or|if|unless|except|without|almost|nearly|roughly)\b|n't\b")
 #: What may stand at a symbol: its index and its transpose or another power.
 _INDICES = r"(?:_(?:\{[^}]*(?:\[[^]]*\][^}]*)?\}|[a-z]))?"
 
@@ -71,7 +71,8 @@ class Hypothesis:
         denies something, or leaves a choice, states nothing.  Where the property follows by a claim, the text states what
         that claim assumes, in any words.
         """
-        if UNCERTAIN.search(text) or not (self.of in tested or names(text, self.of)):
+        beside = text.replace(self.property, "")  # which itself may say what a matrix is without
+        if UNCERTAIN.search(beside) or not (self.of in tested or names(text, self.of)):
             return False
         known = next((words for property, words in WORDS.items() if self.property.startswith(property)), ())
         if self.by:
