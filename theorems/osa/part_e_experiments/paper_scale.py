@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from theorems.osa import OSA
@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 
 #: Standard deviation of the learnable embeddings, and the number of heads.
 EMBEDDINGS, HEADS = 0.02, 4
+
+
+@dataclass(frozen=True)
+class Start:
+    """A generator, known by its state when draws begin."""
+
+    device: str
+    state: bytes
+    generator: torch.Generator = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -150,19 +159,18 @@ def _measured(generator: Any, samples: int, N: int, d: int, d_v: int, K: int) ->
 
     They do not depend on the formula, so that those of one state of the generator serve it and its variants.
     """
-    state = bytes(generator.get_state().tolist())
+    start = Start(str(generator.device), bytes(generator.get_state().tolist()), generator)
     measured = _measured_from.__wrapped__ if is_any_replaced() else _measured_from
-    return measured(str(generator.device), state, samples, N, d, d_v, K)
+    return measured(start, samples, N, d, d_v, K)
 
 
 @functools.lru_cache(maxsize=1)
 def _measured_from(
-    device: str, state: bytes, samples: int, N: int, d: int, d_v: int, K: int
+    start: Start, samples: int, N: int, d: int, d_v: int, K: int
 ) -> list[tuple[Head, float, float, float]]:
     import torch
 
-    found, generator = [], torch.Generator(device=device)
-    generator.set_state(torch.tensor(list(state), dtype=torch.uint8))
+    found, generator = [], start.generator
     for _ in range(samples):
         head = untrained_head(generator, N, d, d_v, K, UNTRAINED_ALPHA, EMBEDDINGS)
         J = head.jacobian()
