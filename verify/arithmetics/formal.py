@@ -23,6 +23,10 @@ class Formal:
         """The sizes of its axes."""
         raise NotImplementedError
 
+    def described(self) -> str:
+        """Its text in a message of the engine."""
+        return repr(self)
+
     def adapted(self, other: Any) -> Any:
         """A constant or an exact scalar in the arithmetic of this operand."""
         raise NotImplementedError
@@ -80,5 +84,6 @@ def registered_form(name: str, *operands: Any) -> Callable[..., Any] | None:
         return None
     if name not in forms:
         operand = next(filter(_is_formal, operands))
-        raise ArithmeticUnsupported(f"{name} of {operand!r} has no form for all sizes")
+        said = operand.described() if isinstance(operand, Formal) else f"a {type(operand).__name__}"
+        raise ArithmeticUnsupported(f"{name} of {said} has no form for all sizes")
     return forms[name]

@@ -88,6 +88,9 @@ class Traced(Formal):
     def __repr__(self) -> str:  # a decision on these letters would be one on how an operand is written, as of a size
         raise ArithmeticUnsupported(f"the text of an operand of shape {tuple(map(str, self.value.shape))}")
 
+    def described(self) -> str:
+        return repr(self.value)
+
     def __bool__(self) -> bool:
         return bool(self.value)
 
