@@ -230,6 +230,7 @@ def test_systematic_draws_can_stay_in_one_domain():
         ({"d_K": 2, "d_V": 2}, set()),
         ({"d_K": 6}, {"distinct sizes"}),
         ({"d_V": 6}, {"distinct sizes"}),
+        ({}, set()),
     ],
 )
 def test_features_of_sizes(sizes, features):

@@ -109,7 +109,7 @@ def size_features(sizes: Mapping[str, int]) -> list[str]:
     """Names of the size domains that the sizes belong to."""
     values = list(sizes.values())
     features = []
-    if len(set(values)) == len(values):
+    if values and len(set(values)) == len(values):
         features.append("distinct sizes")
     if sizes.get("L") == 1 or sizes.get("N") == 1 or sizes.get("S") == 1 or sizes.get("n") == 1:
         features.append("one token")
