@@ -154,17 +154,21 @@ def _changed(code: types.CodeType) -> str | None:
         if item.opname in STORING:
             if not (instructions[place - 2].opname == "LOAD_FAST" and instructions[place - 2].argval in fresh):
                 return "an entry"
-        elif item.opname == "BINARY_OP" and (item.arg or 0) >= FIRST_IN_PLACE:
+        elif _is_in_place(item):
             if instructions[place + 1].argval not in fresh:
                 return "an operation in place"
-        elif item.opname.startswith(ATTRIBUTES) and (
-            item.argval in CHANGING or item.argval.rstrip("_") + "_" == item.argval
+        elif (
+            item.opname.startswith(ATTRIBUTES)
+            and (item.argval in CHANGING or item.argval.rstrip("_") + "_" == item.argval)
+            and not (instructions[place - 1].opname == "LOAD_FAST" and instructions[place - 1].argval in fresh)
         ):
-            if not (instructions[place - 1].opname == "LOAD_FAST" and instructions[place - 1].argval in fresh):
-                return str(item.argval)
-        elif item.opname == "KW_NAMES" and "out" in code.co_consts[item.arg or 0]:
-            return "out"
-    return None
+            return str(item.argval)
+    return "out" if any(isinstance(names, tuple) and "out" in names for names in code.co_consts) else None
+
+
+def _is_in_place(item: dis.Instruction) -> bool:
+    """Whether an instruction is an operator such as +=; Python 3.10 has one instruction for each of them."""
+    return item.opname.startswith("INPLACE_") or (item.opname == "BINARY_OP" and (item.arg or 0) >= FIRST_IN_PLACE)
 
 
 def _fresh(code: types.CodeType, instructions: Sequence[dis.Instruction]) -> set[str]:
@@ -174,11 +178,10 @@ def _fresh(code: types.CodeType, instructions: Sequence[dis.Instruction]) -> set
     for place, item in enumerate(instructions):
         if item.opname.startswith("STORE_FAST"):
             before = instructions[place - 1]
-            in_place = before.opname == "BINARY_OP" and (before.arg or 0) >= FIRST_IN_PLACE
             # what is called with an iterator alone is a comprehension
             around = [one.opname for one in instructions[place - 3 : place - 1]]
             is_comprehension = before.opname == "CALL" and "GET_ITER" in around
-            if not (in_place or is_comprehension or before.opname in MAKING):
+            if not (_is_in_place(before) or is_comprehension or before.opname in MAKING):
                 found.discard(item.argval)
     return found
 
