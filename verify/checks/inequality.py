@@ -155,7 +155,7 @@ class BoundAttack(Attack[AtMost]):
         refuted = False  # a claim that is expected to be broken, and is: its counterexample decides, not this search
         kept, found_now = witnesses_of(claim, "attacked float64"), Witnesses()
         repeats = settings.repeats(kept.code)
-        few = repeats or (claim.all_sizes and not settings.effort.anew)
+        few = (repeats and claim.expects != "refuted") or (claim.all_sizes and not settings.effort.anew)
         hall = Hall("relative excess" if self.relation.signed else "ratio", FEW if few else KEPT)
         # a mutant is measured where the earlier search found it dead; everywhere, where this one may end before that
         waiting = kept.elsewhere() if repeats and claim.expects != "refuted" else {}
