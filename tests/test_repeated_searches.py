@@ -363,6 +363,21 @@ def test_a_repeated_search_measures_variants_until_they_are_dead_and_others_unti
         assert sampling._settled == bar
 
 
+@pytest.mark.parametrize(("settings", "most"), [(REPEATED, inequality.FEW), (OTHERS["a seed"], inequality.KEPT)])
+def test_in_a_repeated_search_balls_decide_the_two_tightest_inputs(settings, most, monkeypatch):
+    halls: list[inequality.Hall] = []
+
+    class Noted(inequality.Hall):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            halls.append(self)
+
+    monkeypatch.setattr(inequality, "Hall", Noted)
+    assert attacked(settings, monkeypatch).outcome == UPHELD
+    assert [hall.most for hall in halls] == [most]
+    assert [len(hall.decided(toy.TRUE_BOUND.the_formula)) for hall in halls] == [most]
+
+
 def integers_drawn(plainly: bool) -> set[int]:
     """What Hypothesis draws of a million integers while `AMONG_THE_CODE` stands in the source of a module."""
     seen: set[int] = set()

@@ -13,11 +13,12 @@ import sympy
 import torch
 
 from tests import claims_that_fail as toy
+from theorems.hessian.part_4_design import gpt2_block
 from verify.arithmetics.symbols.heads import tensor
 from verify.arithmetics.symbols.points import NumericPoint, _contracted, in_floats
 from verify.arithmetics.symbols.scalars import ONE
 from verify.arithmetics.symbols.sums import single
-from verify.checks import checks_of, equality, foresight
+from verify.checks import checks_of, equality, foresight, limits
 from verify.checks.ascent import _Stop, ascents
 from verify.checks.decisions import Place
 from verify.checks.equality import EqualityAttack
@@ -296,6 +297,58 @@ def test_inputs_are_grouped_by_name_in_whatever_order_they_were_found() -> None:
     given = Given({"m": 3, "n": 2})
     assert foresight.shapes_at(claim, given) == foresight.shapes_at(claim, Given({"n": 2, "m": 3})) == (2, 3)
     assert foresight.shapes_at(claim, Given({"n": 3, "m": 2})) == (3, 2)
+
+
+@pytest.mark.parametrize("pooling", ["average", "sum"])
+def test_a_random_sequence_runs_for_all_seeds_at_once_with_the_matrices_of_each(pooling: str) -> None:
+    claim, seeds = load()[f"convergence.lemma-1-{pooling}-pooling"], [3, 1, 4, 1, 5]
+    X = torch.tensor(one_of(claim, systematic(claim, 3, 0)[0].arrays(claim, 1), 0)["X"])
+    given = {"X": X, "scale": 32}
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    together = limits._samples_together(claim, claim.the_part("sequence"), given, generators)
+    assert torch.equal(together, limits._samples(claim, claim.the_part("sequence"), given, seeds, SETTINGS))
+    alone = [
+        claim.evaluate(claim.the_part("sequence"), {**given, "generator": torch.Generator().manual_seed(seed)})
+        for seed in seeds
+    ]
+    torch.testing.assert_close(together, torch.stack([value.reshape(-1) for value in alone]), rtol=1e-12, atol=1e-14)
+    assert torch.equal(together[1], together[3]) and not torch.allclose(together[0], together[1])
+
+
+def test_a_sequence_that_draws_in_its_own_way_runs_seed_by_seed() -> None:
+    claim = toy.RIGHT_LIMIT
+    sequence, given = claim.the_part("sequence"), {"v": torch.ones(1, 2, dtype=torch.float64), "scale": 64}
+    with pytest.raises(TypeError):
+        limits._samples_together(claim, sequence, given, [torch.Generator()])
+    found = limits._samples(claim, sequence, given, [7, 8], SETTINGS)
+    alone = [sequence(**given, generator=torch.Generator().manual_seed(seed)) for seed in (7, 8)]
+    assert torch.equal(found, torch.stack(alone)) and not torch.equal(found[0], found[1])
+
+
+def test_derivatives_by_rows_and_by_columns_are_those_of_torch() -> None:
+    generator = torch.Generator().manual_seed(0)
+    tokens, weights = gpt2_block.random_block(4, 2, generator)
+    labels = tokens[:, 1:].reshape(-1)
+
+    def network(W: Any) -> Any:
+        return gpt2_block.predictions({**weights, "Q": W}, tokens, 0.8, norm=True)
+
+    def loss(W: Any) -> Any:
+        return torch.nn.functional.cross_entropy(network(W), labels)
+
+    J = gpt2_block.jacobian_by_columns(network, weights["Q"])
+    torch.testing.assert_close(J, torch.func.jacrev(network)(weights["Q"]).flatten(-2))
+    H = gpt2_block.hessian_by_rows(loss, weights["Q"])
+    torch.testing.assert_close(H, torch.func.hessian(loss)(weights["Q"]).reshape(16, 16))
+    assert float(H.abs().max()) > 1e-3 and not H.requires_grad and not J.requires_grad
+
+
+def test_the_eigenvalue_of_one_entry_is_that_entry_with_its_radius() -> None:
+    entry = flint.arb(3, 2.0**-40)
+    (value,) = spectral.symmetric_eigenvalues(np.array([[entry]], dtype=object))
+    assert value.contains(entry) and float(value.rad()) == float(entry.rad())
+    unbounded = np.array([[flint.arb(1) / flint.arb(0, 1)]], dtype=object)
+    assert not spectral.symmetric_eigenvalues(unbounded)[0].is_finite()
 
 
 def test_seeds_that_balls_cannot_decide_do_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import flint
+import numpy as np
 
 from verify.arithmetics.adaptable import elementwise, settled
 from verify.arithmetics.constants import Constant, Surd
@@ -245,6 +246,8 @@ def _abs_scalar(x: Any) -> Any:
 def _promoted(x: Any) -> Any:
     """Exact entries among balls or symbols lifted to the arithmetic of the others; any shape."""
     x = settled(x)
+    if isinstance(x, np.ndarray) and set(map(type, x.flat)) == {flint.arb}:  # most are
+        return x
     kind = kind_of(x)
 
     def lifted(entry: Any) -> Any:

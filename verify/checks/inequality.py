@@ -31,7 +31,7 @@ from verify.vocabulary.relations import AtMost
 TELLING = 3
 #: How many of the tightest inputs balls decide, and how many are kept for that, as balls may say nothing of the tightest.
 KEPT, RESERVE = 6, 32
-#: How many of them balls decide of a claim that is proved for all sizes.
+#: How many of them balls decide of a claim that is proved for all sizes, and in a search that repeats an earlier one.
 FEW = 2
 #: How many points of the rise of the score a record keeps.
 RISES = 48
@@ -149,14 +149,14 @@ class BoundAttack(Attack[AtMost]):
         """Search for a violation; whatever comes closest is decided in balls, and shrunk if it breaks the bound."""
         import hypothesis
 
-        confirms = claim.all_sizes and not settings.effort.anew
         tally = Tally()
-        hall = Hall("relative excess" if self.relation.signed else "ratio", FEW if confirms else KEPT)
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
         starts: list[tuple[float, Draw | Given]] = []
         refuted = False  # a claim that is expected to be broken, and is: its counterexample decides, not this search
         kept, found_now = witnesses_of(claim, "attacked float64"), Witnesses()
         repeats = settings.repeats(kept.code)
+        few = (repeats and claim.expects != "refuted") or (claim.all_sizes and not settings.effort.anew)
+        hall = Hall("relative excess" if self.relation.signed else "ratio", FEW if few else KEPT)
         # a mutant is measured where the earlier search found it dead; everywhere, where this one may end before that
         waiting = kept.elsewhere() if repeats and claim.expects != "refuted" else {}
         first = list(waiting) or kept.starts

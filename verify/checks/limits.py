@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flint
@@ -19,6 +20,7 @@ from verify.checks.search import Tally
 from verify.checks.settings import Settings, torch_dtype
 from verify.checks.units import magnitude
 from verify.inputs.generators import systematic
+from verify.oracles.expectations import Drawn
 from verify.oracles.statistics import FALSE_ALARM, two_sided_p
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported
@@ -147,15 +149,9 @@ class LimitAttack(Attack[TendsTo]):
             inputs = claim.prepare(tensors)
             limit = claim.evaluate(claim.the_formula, inputs).reshape(-1)
             squares, at_scale = [], []
+            seeds = [hash((settings.seed, draw.seed, trial)) % 2**31 for trial in range(settings.effort.trials)]
             for scale in self.relation.scales:
-                values = []
-                for trial in range(settings.effort.trials):
-                    generator = torch.Generator(device=settings.device).manual_seed(
-                        hash((settings.seed, draw.seed, trial)) % 2**31
-                    )
-                    found = claim.evaluate(sequence, {**inputs, "scale": scale, "generator": generator})
-                    values.append(found.reshape(-1))
-                samples = torch.stack(values)
+                samples = _samples(claim, sequence, {**inputs, "scale": scale}, seeds, settings)
                 at_scale.append(samples)
                 squares.append((samples - limit).square().mean(1).cpu().numpy())
             if not np.isfinite(squares).all():
@@ -231,6 +227,45 @@ def _proved(claim: Claim, settings: Settings) -> Record:
     from verify.checks.limit_proofs import proved_limit
 
     return proved_limit(claim, settings)
+
+
+def _samples(
+    claim: Claim, sequence: Callable[..., Any], inputs: dict[str, Any], seeds: Sequence[int], settings: Settings
+) -> Any:
+    """What the sequence gives with a generator of each of the seeds, shape (seeds, entries)."""
+    import torch
+
+    generators = [torch.Generator(device=settings.device).manual_seed(seed) for seed in seeds]
+    if claim.batched:
+        with contextlib.suppress(Exception):  # what it raises is raised seed by seed
+            return _samples_together(claim, sequence, inputs, generators)
+        generators = [generator.manual_seed(seed) for generator, seed in zip(generators, seeds, strict=True)]
+    found = [claim.evaluate(sequence, {**inputs, "generator": generator}) for generator in generators]
+    return torch.stack([value.reshape(-1) for value in found])
+
+
+def _samples_together(
+    claim: Claim, sequence: Callable[..., Any], inputs: dict[str, Any], generators: Sequence[Any]
+) -> Any:
+    """What `_samples` gives, in one run for all seeds: the matrices are drawn that `standard_normal` would draw.
+
+    Raises where the sequence draws otherwise, as it cannot with a generator that only hands out matrices.
+    """
+    import torch
+
+    def drawn(generator: Any) -> dict[str, Any]:
+        kind = {"dtype": torch_dtype("float64"), "device": generator.device}
+        return {name: torch.randn(*shape, generator=generator, **kind) for name, shape in noted.shapes.items()}
+
+    def at(matrices: dict[str, Any]) -> Any:
+        handing_out = Drawn(lambda name, *_: matrices[name])
+        return claim.evaluate(sequence, {**inputs, "generator": handing_out}).reshape(-1)
+
+    kind = {"dtype": torch_dtype("float64"), "device": generators[0].device}
+    noted = Drawn(lambda _, *shape: torch.ones(*shape, **kind))
+    claim.evaluate(sequence, {**inputs, "generator": noted})
+    each = list(map(drawn, generators))
+    return torch.func.vmap(at)({name: torch.stack([one[name] for one in each]) for name in noted.shapes})
 
 
 def _require_finite(*values: np.ndarray) -> None:

@@ -82,6 +82,8 @@ def symmetric_eigenvalues(B: Any) -> Any:
     for i, j in np.ndindex(n, n):
         if not B[i, j].overlaps(B[j, i]):
             raise InputError("B", "a symmetric matrix", f"entries {B[i, j]} and {B[j, i]} across the diagonal")
+    if n == 1:  # its only entry, as the products below would give it with wider bounds
+        return B.reshape(1)
     balls = flint.arb_mat(B.tolist())
     C = _nearly_diagonal(balls)
     if C is None:
@@ -177,19 +179,18 @@ def _refined(S: flint.arb_mat, V: flint.arb_mat) -> tuple[flint.arb_mat, flint.a
     After Ogita and Aishima (2018).
     """
     n = S.nrows()
-    one = flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
-    R = (one - V.transpose() * V).mid()
-    T = (V.transpose() * S * V).mid()
-    values = [(T[i, i] / (1 - R[i, i])).mid() for i in range(n)]
-    off = max((abs(T[i, j]) for i in range(n) for j in range(n) if i != j), key=float, default=flint.arb(0))
-    apart = 2 * n * (off + max((abs(entry) for entry in R.entries()), key=float))
-    X = flint.arb_mat(n, n)
-    for i in range(n):
-        for j in range(n):
-            gap = values[j] - values[i]
-            near = i == j or bool(abs(gap) <= apart)  # any basis of the space of equal eigenvalues will do
-            X[i, j] = (R[i, j] / 2 if near else (T[i, j] + values[j] * R[i, j]) / gap).mid()
-    return (V + V * X).mid(), max((abs(entry) for entry in X.entries()), key=float)
+    across = range(0, n * n, n + 1)  # the places of the diagonal among the entries
+    R = (flint.arb_mat(n, n, 1) - V.transpose() * V).mid().entries()
+    T = (V.transpose() * S * V).mid().entries()
+    values = [(T[k] / (1 - R[k])).mid() for k in across]
+    off = max((abs(T[k]) for k in range(n * n) if k % (n + 1)), key=float, default=flint.arb(0))
+    apart = 2 * n * (off + max(map(abs, R), key=float))
+    step = []
+    for (i, value), (j, other) in itertools.product(enumerate(values), repeat=2):
+        gap, k = other - value, i * n + j
+        near = i == j or bool(abs(gap) <= apart)  # any basis of the space of equal eigenvalues will do
+        step.append((R[k] / 2 if near else (T[k] + other * R[k]) / gap).mid())
+    return (V + V * flint.arb_mat(n, n, step)).mid(), max(map(abs, step), key=float)
 
 
 def _eigenvectors_in_full(B: np.ndarray) -> flint.arb_mat:

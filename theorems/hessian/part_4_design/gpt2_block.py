@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -86,8 +87,40 @@ def hessian_block(weights: dict[str, Any], tokens: Any, name: str, sigma: float,
     def loss(W: Any) -> Any:
         return torch.nn.functional.cross_entropy(predictions({**weights, name: W}, tokens, sigma, **options), labels)
 
-    n = point.numel()
-    return torch.func.jacfwd(torch.func.jacrev(loss))(point).reshape(n, n)
+    return hessian_by_rows(loss, point)
+
+
+def hessian_by_rows(loss: Callable[[Any], Any], point: Any) -> Any:
+    """The Hessian of a scalar `loss` at a matrix with n entries, shape (n, n): all rows of the slope's derivative at once."""
+    import torch
+
+    point = point.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(loss(point), point, create_graph=True)
+    return _rows(slope, point)
+
+
+def jacobian_by_columns(network: Callable[[Any], Any], point: Any) -> Any:
+    """The Jacobian of `network` at a matrix with n entries, shape (*outputs, n): for networks of more outputs than entries.
+
+    What an output's weights u give back, J^T u, is linear in u, and its derivative is J^T, one row for each entry.
+    """
+    import torch
+
+    point = point.clone().requires_grad_()
+    outputs = network(point)
+    weights = torch.zeros_like(outputs, requires_grad=True)
+    (back,) = torch.autograd.grad(outputs, point, weights, create_graph=True)
+    return _rows(back, weights).T.reshape(*outputs.shape, point.numel())
+
+
+def _rows(value: Any, point: Any) -> Any:
+    """The derivative of `value` in `point`, shape (size of value, size of point)."""
+    import torch
+
+    value = value.reshape(-1)
+    unit = torch.eye(len(value), dtype=value.dtype, device=value.device)
+    (found,) = torch.autograd.grad(value, point, unit, is_grads_batched=True)
+    return found.reshape(len(value), -1).detach()
 
 
 def outer_block(weights: dict[str, Any], tokens: Any, name: str, sigma: float, **options: Any) -> Any:
@@ -100,7 +133,7 @@ def outer_block(weights: dict[str, Any], tokens: Any, name: str, sigma: float, *
         return predictions({**weights, name: W}, tokens, sigma, **options)
 
     p = network(point).softmax(-1)
-    J = torch.func.jacfwd(network)(point).reshape(len(p), VOCABULARY, point.numel())
+    J = jacobian_by_columns(network, point)
     mean = (J * p[..., None]).sum(1)
     return (torch.einsum("ncr,nc,ncs->rs", J, p, J) - mean.T @ mean) / len(p)
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from theorems.hessian.part_3_structure.measured_growth import slope, within
 from theorems.hessian.part_4_design.gpt2_block import (
-    GPT2_BLOCK, PROBLEMS, VOCABULARY, WEIGHTS, hessian_block, outer_block, predictions, random_block, width,
+    GPT2_BLOCK, PROBLEMS, VOCABULARY, WEIGHTS, hessian_block, hessian_by_rows, jacobian_by_columns, outer_block, predictions,
+    random_block, width,
 )  # fmt: skip
 from verify.oracles import SMALLEST_P, LawTest
 from theorems.hessian import HESSIAN
@@ -51,8 +52,7 @@ def deep_hessian_block(layers: list[dict[str, Any]], tokens: Any, layer: int, na
     def loss(W: Any) -> Any:
         return torch.nn.functional.cross_entropy(_changed(layers, layer, name, W, tokens, sigma), labels)
 
-    n = point.numel()
-    return torch.func.jacfwd(torch.func.jacrev(loss))(point).reshape(n, n)
+    return hessian_by_rows(loss, point)
 
 
 def deep_outer_product_block(layers: list[dict[str, Any]], tokens: Any, layer: int, name: str, sigma: float) -> Any:
@@ -65,7 +65,7 @@ def deep_outer_product_block(layers: list[dict[str, Any]], tokens: Any, layer: i
         return _changed(layers, layer, name, W, tokens, sigma)
 
     logits = network(point)
-    J = torch.func.jacfwd(network)(point).reshape(*logits.shape, point.numel())
+    J = jacobian_by_columns(network, point)
     p = logits.softmax(-1)
     mean = (J * p[..., None]).sum(1)
     return (torch.einsum("ncr,nc,ncs->rs", J, p, J) - mean.T @ mean) / len(logits)
