@@ -183,7 +183,7 @@ class Products:
                 continue
             if len(found) > 1 and len(form) > 1:
                 found = [(value, key, summed_in(key)) for key, value in self.collected(found).items()]
-            others = [(b, other, summed_in(other)) for other, b in form.items()]
+            others: list[Product] = [(b, other, summed_in(other)) for other, b in form.items()]
             found = others if found == [(ONE, (), frozenset())] else list(_multiplied(found, others))
         return self.collected(self._over(found, over) if over else found)
 
