@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -134,3 +135,25 @@ def test_sizes_and_roots_multiply_exactly() -> None:
     assert scalar((n + 1) / (n + 1)) == ONE
     assert (scalar(n / (n + 1)) + scalar(1 / (n + 1)) + -ONE).vanishes()
     assert not (scalar(n / (n + 1)) + scalar(1 / (n + 1))).vanishes()
+
+
+def test_a_coefficient_over_sums_vanishes_where_its_numerator_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sympy, "ratsimp", None)  # it is not asked
+    x, y = sympy.symbols("x y", positive=True)
+    n = sympy.Symbol("n", integer=True, positive=True)
+    for value, vanishes in (
+        (x / (x + y) + y / (x + y) - 1, True),
+        (1 / (n + 1) - 1 / (n + 1) ** 2 - n / (n + 1) ** 2, True),
+        (1 / (n + 1) - 1 / (n + 2) - 1 / ((n + 1) * (n + 2)), True),
+        (1 / (n + 1) - 1 / (n + 2), False),
+        (x / (x + y) + 2 * y / (x + y) - 1, False),
+        (1 / (x - 1) + 1 / (1 - x), True),
+    ):
+        assert scalar(value).vanishes() == vanishes, value
+
+
+def test_roots_of_sums_are_left_to_sympy() -> None:
+    x = sympy.Symbol("x", positive=True)
+    assert scalar(1 / sympy.sqrt(x + 1) - 1 / (x + 1))._numerator() is None
+    assert not scalar(1 / sympy.sqrt(x + 1) - 1 / (x + 1)).vanishes()
+    assert scalar(sympy.sqrt(x + 1) * (1 / (x + 1)) - 1 / sympy.sqrt(x + 1)).vanishes()

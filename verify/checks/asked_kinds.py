@@ -167,7 +167,7 @@ def _named(function: types.FunctionType) -> list[Any]:
 def _imported(code: types.CodeType, function: types.FunctionType) -> Iterator[types.ModuleType]:
     """The modules that code imports when it runs."""
     package = function.__globals__.get("__package__") or ""
-    instructions = list(dis.get_instructions(code))
+    instructions = list(_instructions(code))
     for place, item in enumerate(instructions):
         if item.opname == "IMPORT_NAME":
             level = instructions[place - 2].argval if place >= 2 else 0
@@ -208,6 +208,12 @@ def _is_of_engine(value: Any) -> bool:
     return home.split(".")[0] in {"verify", *LIBRARIES, *sys.stdlib_module_names}
 
 
+@functools.cache
+def _instructions(code: types.CodeType) -> tuple[dis.Instruction, ...]:
+    """What a function does, read once: claims share most of the functions that they call."""
+    return tuple(dis.get_instructions(code))
+
+
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
     yield code
     for constant in code.co_consts:
@@ -218,7 +224,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 def _asked(code: types.CodeType, function: types.FunctionType, allowed: frozenset[str]) -> str | None:
     """What a function asks by a name, or by whether two objects are one."""
     known = named_values(function)
-    instructions = list(dis.get_instructions(code))
+    instructions = list(_instructions(code))
     brought = _brought(instructions, function)
     for place, item in enumerate(instructions):
         if item.opname == "IS_OP":
@@ -340,7 +346,7 @@ def _kept(function: types.FunctionType) -> Iterator[str]:
     """What a function changes that outlives its call, as far as a name shows it: a variable outside, an iterator."""
     outside = set(function.__code__.co_freevars)
     for code in _codes(function.__code__):
-        for item in dis.get_instructions(code):
+        for item in _instructions(code):
             if item.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (
                 item.opname in ("STORE_DEREF", "DELETE_DEREF") and item.argval in outside
             ):
@@ -369,7 +375,7 @@ def _caught(code: types.CodeType) -> str | None:
     """That a function goes on where an operation is refused, or that Python does so for it."""
     if code.co_name in SWALLOWING:
         return code.co_name
-    if any(item.opname in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") for item in dis.get_instructions(code)):
+    if any(item.opname in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") for item in _instructions(code)):
         return "try or with"
     return None
 

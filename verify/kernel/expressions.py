@@ -200,7 +200,13 @@ class Language:
 
     def _sum(self, scope: Scope, index: Any, expression: Any) -> Form:
         own = self.bound([index], scope)
-        return self.algebra.summed(self.form(expression, {**scope, **own}), list(own.values()))
+        inside: dict[str, Index] = {**scope, **own}
+        while isinstance(expression, list) and len(expression) == 3 and expression[0] == "sum":  # sums in a row at once
+            more = self.bound([expression[1]], inside)
+            own, inside, expression = {**own, **more}, {**inside, **more}, expression[2]
+        if isinstance(expression, list) and expression[:1] == ["*"]:
+            return self.algebra.times(*(self.form(part, inside) for part in expression[1:]), over=list(own.values()))
+        return self.algebra.summed(self.form(expression, inside), list(own.values()))
 
     def _power(self, scope: Scope, p: Any, q: Any, expression: Any) -> Form:
         return self.algebra.power(self.form(expression, scope), rational(p, q))

@@ -186,7 +186,7 @@ class Algebra(Products):
                 if self.mentions(atom, target) and (slope := self._slope((atom, at, power), target, ends)):
                     rest = [*factors[:k], *factors[k + 1 :], (atom, at, power - 1)]
                     outside = self.collected([(value * power, rest, frozenset())])
-                    self._add(total, self.summed(self.times(outside, slope), over))
+                    self._add(total, self.times(outside, slope, over=over))
         return total
 
     def _slope(self, factor: Factor, target: int, ends: Sequence[Index]) -> Form:
@@ -230,7 +230,7 @@ class Algebra(Products):
             slots = [*ends_of[: own // 2], *left, *right, *ends_of[own // 2 :]]
             made = self.of_exponential(self.instance((atom, (*ends_of, *free), ONE)), slots)
             made = self.renamed(made, dict(zip(ends_of, at[:own], strict=True)))
-            return self.summed(self.times(made, middle), [*left, *right])
+            return self.times(made, middle, over=[*left, *right])
         raise Refused(f"{kind} has no slope")
 
     def mean(self, form: Form, target: int, variance: Form) -> Form:
@@ -249,7 +249,7 @@ class Algebra(Products):
                 raise Refused("a mean of what is no polynomial")
             rest = self.collected([(value, [*factors, (target, at, power - 1)], frozenset())])
             inner = self.mean(self.derivative(rest, target, at), target, variance)
-            self._add(total, self.summed(self.times(variance, inner), over))
+            self._add(total, self.times(variance, inner, over=over))
         return total
 
     def substituted(self, form: Form, target: int, slots: Sequence[Index], point: Form) -> Form:
@@ -260,7 +260,7 @@ class Algebra(Products):
             same = [factor for factor in factors if not self.mentions(factor[0], target)]
             parts = [self._replaced(f, target, slots, point) for f in factors if self.mentions(f[0], target)]
             rest = self.collected([(value, same, frozenset())])
-            self._add(total, self.summed(self.times(rest, *parts), over))
+            self._add(total, self.times(rest, *parts, over=over))
         return total
 
     def _replaced(self, factor: Factor, target: int, slots: Sequence[Index], point: Form) -> Form:

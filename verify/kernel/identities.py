@@ -120,7 +120,7 @@ def use_of(language: Language, use: Any, scope: Scope) -> Form:
         raise Refused("it divides by, takes a root of or inverts what the statement does not")
     algebra.asked |= before
     language.used[kind].add(name)
-    return algebra.summed(algebra.times(multiplier, difference), list(over.values()))
+    return algebra.times(multiplier, difference, over=list(over.values()))
 
 
 # -- rules: each gives left - right of its instance --------------------------------------------------------------------
@@ -186,7 +186,7 @@ def product_of(language: Language, A: Entries, B: Entries, rows: Sequence[Index]
     middle = [algebra.fresh(index[1]) for index in A.columns]
     left = algebra.renamed(A.form, dict(zip([*A.rows, *A.columns], [*rows, *middle], strict=True)))
     right = algebra.renamed(B.form, dict(zip([*B.rows, *B.columns], [*middle, *columns], strict=True)))
-    return algebra.summed(algebra.times(left, right), middle)
+    return algebra.times(left, right, over=middle)
 
 
 def _identity(language: Language, rows: Sequence[Index], columns: Sequence[Index]) -> Form:

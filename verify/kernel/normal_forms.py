@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -56,6 +57,7 @@ class Products:
         self._mentions: dict[tuple[int, int], bool] = {}
         self._partial: list[bool] = []
         self._unknown: list[bool] = []
+        self._joins: list[bool] = []
         self.positive: list[bool] = []
         #: What was asked of atoms so far: to be there, not to be 0, not to be negative; with which of their indices agree.
         self.asked: set[Asked] = set()
@@ -85,6 +87,7 @@ class Products:
             sum_of_positive = all(c > 0 for c in terms.values()) and all(self.positive[atom] for atom, _, _ in inner)
             self.positive.append(kind in POSITIVE or (kind == "base" and sum_of_positive))
             self._unknown.append(kind in UNKNOWN)
+            self._joins.append(kind in ("delta", "unit"))
             self.groups.append(every)
             self.orbits.append(tuple(min(order[slot] for order in every) for slot in range(slots)))
         return self._known[key]
@@ -151,7 +154,9 @@ class Products:
 
     def _add(self, total: Form, form: Form, factor: Number = ONE) -> None:
         for key, value in form.items():
-            found = plain(total.get(key, 0) + value * factor)
+            found = total.get(key, 0) + (value if factor == 1 else value * factor)
+            if type(found) is not int:
+                found = plain(found)
             if found:
                 total[key] = found
             else:
@@ -166,49 +171,43 @@ class Products:
             self._add(total, form, factor)
         return total
 
-    def times(self, *forms: Form) -> Form:
-        """The product of forms."""
-        found: Form = {(): ONE}
+    def times(self, *forms: Form, over: Sequence[Index] = ()) -> Form:
+        """The product of forms, summed over open indices.
+
+        It is brought to normal form at its end, and before only where two factors have several terms each, since terms of
+        the one may cancel: a product in normal form and the same before are equal, whatever it is multiplied by.
+        """
+        found: list[Product] = [(ONE, (), frozenset())]
         for form in forms:
             if form == {(): ONE}:
                 continue
-            if found == {(): ONE}:
-                found = form
-                continue
-            products = []
-            others = [(other, b, summed_in(other)) for other, b in form.items()]
-            for one, a in found.items():
-                mine = summed_in(one)
-                down = min([0, *(i[0] for i in mine)])
-                for other, b, theirs in others:
-                    moved, names = other, theirs
-                    if mine and theirs:  # no summed index of the one is one of the other
-                        moved = tuple(
-                            (atom, tuple((i[0] + down, i[1]) if i[0] < 0 else i for i in at), p)
-                            for atom, at, p in other
-                        )
-                        names = frozenset((i[0] + down, i[1]) for i in theirs)
-                    products.append((a * b, (*one, *moved), mine | names))
-            found = self.collected(products)
-        return found
+            if len(found) > 1 and len(form) > 1:
+                found = [(value, key, summed_in(key)) for key, value in self.collected(found).items()]
+            others: list[Product] = [(b, other, summed_in(other)) for other, b in form.items()]
+            found = others if found == [(ONE, (), frozenset())] else list(_multiplied(found, others))
+        return self.collected(self._over(found, over) if over else found)
+
+    def _over(self, products: Iterable[Product], over: Sequence[Index]) -> Iterator[Product]:
+        """The products with open indices summed."""
+        for value, factors, own in products:
+            down = min((i[0] for i in own), default=0)
+            names = {index: (down - 1 - k, index[1]) for k, index in enumerate(over)}
+            moved = [(atom, tuple([names.get(i, i) for i in at]), p) for atom, at, p in factors]
+            yield value, moved, own | frozenset(names.values())
 
     def renamed(self, form: Form, names: Mapping[Index, Index]) -> Form:
         """The form with other open indices."""
         return self.collected(
             (value, moved, summed_in(moved))
             for key, value in form.items()
-            for moved in [[(atom, tuple(names.get(i, i) for i in at), p) for atom, at, p in key]]
+            for moved in [[(atom, tuple([names.get(i, i) for i in at]), p) for atom, at, p in key]]
         )
 
     def summed(self, form: Form, over: Sequence[Index]) -> Form:
         """The sum over open indices."""
-        products = []
-        for key, value in form.items():
-            down = min([0, *(i[0] for _, at, _ in key for i in at)])
-            names = {index: (down - 1 - k, index[1]) for k, index in enumerate(over)}
-            moved = [(atom, tuple(names.get(i, i) for i in at), p) for atom, at, p in key]
-            products.append((value, moved, summed_in(key) | frozenset(names.values())))
-        return self.collected(products)
+        if not over:
+            return form
+        return self.collected(self._over(((value, key, summed_in(key)) for key, value in form.items()), over))
 
     def opened(self, key: Key) -> tuple[list[Factor], list[Index]]:
         """The factors of a term with its summed indices made open, and those."""
@@ -228,21 +227,28 @@ class Products:
             raise Refused(f"more than {MOST_PRODUCTS} products")
         if not value:
             return {}
-        partial, positive, groups = self._partial, self.positive, self.groups
+        partial, positive, groups, joins = self._partial, self.positive, self.groups, self._joins
+        is_joined = False
         for atom, at, power in factors:  # the question of `_asks`, in line: most of the work of the checker is here
             if partial[atom] or ((power < 0 or power.denominator > 1) and not positive[atom]):
                 self._ask(atom, at, power)
-        factors, over = self._joined(factors, over)
+            is_joined = is_joined or joins[atom]
+        if is_joined:
+            factors, over = self._joined(factors, over)
         merged: dict[tuple[int, tuple[Index, ...]], Number] = {}
         for atom, at, power in factors:
             settled = (atom, at if len(groups[atom]) == 1 else self._settled(atom, at))
-            merged[settled] = plain(merged[settled] + power) if settled in merged else plain(power)
+            before = merged.get(settled)
+            if before is not None:
+                power = before + power
+            merged[settled] = power if type(power) is int else plain(power)
         kept: list[Factor] = []
         wholes: list[tuple[Factor, int]] = []
         again: list[Factor] = []
         has_unit = False
+        unknown = self._unknown
         for (atom, at), power in merged.items():
-            if self._unknown[atom]:
+            if unknown[atom]:
                 if power:
                     kept.append((atom, at, power))
                 continue
@@ -271,7 +277,7 @@ class Products:
             parts += [
                 self._rebuilt((atom, tuple(names.get(i, i) for i in at), p), lambda f: f) for atom, at, p in again
             ]
-            return self.summed(self.times(*parts), list(names.values()))
+            return self.times(*parts, over=list(names.values()))
         if has_unit:
             kept, over, is_zero = self._at_units(kept, over)
             if is_zero:
@@ -358,40 +364,44 @@ class Products:
             for index in at:
                 if index in over:
                     first.setdefault(index, (-1 - len(first), index[1]))
-        known = tuple((atom, tuple(first.get(i, i) for i in at), p) for atom, at, p in factors)
-        if known not in self._named:
-            names = self._ranked(known)
-            moved = ((atom, tuple(names.get(i, i) for i in at), p) for atom, at, p in known)
-            self._named[known] = tuple(sorted((atom, self._settled(atom, at), p) for atom, at, p in moved))
-        return self._named[known]
+        known = tuple([(atom, tuple([first.get(i, i) for i in at]), p) for atom, at, p in factors])
+        found = self._named.get(known)
+        if found is None:
+            names = self._ranked(known, list(first.values()))
+            moved = [(atom, tuple([names.get(i, i) for i in at]), p) for atom, at, p in known]
+            found = tuple(sorted([(atom, self._settled(atom, at), p) for atom, at, p in moved]))
+            self._named[known] = found
+        return found
 
-    def _ranked(self, factors: Key) -> dict[Index, Index]:
-        over = sorted(summed_in(factors), reverse=True)
+    def _ranked(self, factors: Key, over: Sequence[Index]) -> dict[Index, Index]:
+        """The places of summed indices, which are given as -1, -2, ...: what is told apart already is not looked at again."""
         sizes = sorted({index[1] for index in over})
         rank = {index: sizes.index(index[1]) for index in over}
-        if len(sizes) == len(over):  # told apart by their sizes
-            return {index: (-1 - rank[index], index[1]) for index in over}
-        while True:
-            around: dict[Index, list[Any]] = {index: [] for index in over}
+        classes = len(sizes)
+        while classes < len(over):
+            sharing = Counter(rank.values())
+            around: dict[Index, list[Any]] = {index: [] for index in over if sharing[rank[index]] > 1}
             for atom, at, power in factors:
+                if around.keys().isdisjoint(at):
+                    continue
                 shown = [(1, rank[i], "") if i in rank else (0, *i) for i in at]
                 orbit = self.orbits[atom]
                 seen = tuple(sorted(zip(orbit, shown, strict=True))) if len(self.groups[atom]) > 1 else tuple(shown)
                 for slot, index in enumerate(at):
-                    if index in rank:
+                    if index in around:
                         around[index].append((atom, power, orbit[slot], seen))
-            told = {index: (rank[index], sorted(around[index])) for index in over}
+            told: dict[Index, Any] = {index: (rank[index], sorted(around.get(index, ()))) for index in over}
             order: list[Any] = []
             for item in sorted(told.values()):
                 if not order or order[-1] != item:
                     order.append(item)
-            before, rank = len(set(rank.values())), {index: order.index(told[index]) for index in over}
-            if len(order) == len(over):
-                return {index: (-1 - rank[index], index[1]) for index in over}
-            if len(order) == before:  # tied: the first of a class goes before its fellows
-                classes = [[i for i in over if rank[i] == place] for place in range(len(order))]
-                tied = next(members for members in classes if len(members) > 1)
-                rank = {i: 2 * place + (i in tied and i != tied[0]) for i, place in rank.items()}
+            before, classes = len(sharing), len(order)
+            rank = {index: order.index(told[index]) for index in over}
+            if classes == before < len(over):  # tied: the first of a class goes before its fellows
+                place = next(place for place in range(classes) if sharing[order[place][0]] > 1)
+                first = next(index for index in over if rank[index] == place)
+                rank = {i: 2 * own + (own == place and i != first) for i, own in rank.items()}
+        return {index: (-1 - place, index[1]) for index, place in rank.items()}
 
     def number(self, value: Number) -> Form:
         """A rational number."""
@@ -412,4 +422,18 @@ def plain(value: Number) -> Number:
 
 
 def summed_in(factors: Iterable[Factor]) -> frozenset[Index]:
-    return frozenset(index for _, at, _ in factors for index in at if index[0] < 0)
+    return frozenset([index for _, at, _ in factors for index in at if index[0] < 0])
+
+
+def _multiplied(products: Sequence[Product], others: Sequence[Product]) -> Iterator[Product]:
+    """All products of two, in which no summed index of the one is one of the other."""
+    for a, one, mine in products:
+        down = min((i[0] for i in mine), default=0)
+        for b, other, theirs in others:
+            moved, names = other, theirs
+            if mine and theirs:
+                moved = [
+                    (atom, tuple([(i[0] + down, i[1]) if i[0] < 0 else i for i in at]), p) for atom, at, p in other
+                ]
+                names = frozenset([(i[0] + down, i[1]) for i in theirs])
+            yield a * b, (*one, *moved), mine | names

@@ -124,8 +124,28 @@ class Scalar:
         """Whether the scalar is zero as a function: decided by sympy where sums stand in denominators."""
         if not self.terms:
             return True
-        opaque = any(not _bases[name].is_Atom for monomial in self.terms for name, _ in monomial)
-        return opaque and bool(sympy.ratsimp(sympy.together(self.expression)) == 0)
+        if all(_bases[name].is_Atom for monomial in self.terms for name, _ in monomial):
+            return False
+        found = self._numerator()
+        if found is not None:
+            return not found
+        return bool(sympy.ratsimp(sympy.together(self.expression)) == 0)
+
+    def _numerator(self) -> Scalar | None:
+        """The scalar times the polynomials that it is divided by, where nothing else is in it than these and symbols.
+
+        Such polynomials are not zero as functions: so it is zero exactly where the product has no terms.
+        """
+        least: dict[str, Exponent] = {}
+        for monomial in self.terms:
+            for name, exponent in monomial:
+                if not _bases[name].is_Atom:
+                    least[name] = min(exponent, least.get(name, 0))
+        if any(Fraction(exponent).denominator > 1 or not _is_polynomial(name) for name, exponent in least.items()):
+            return None
+        multiplied = self * Scalar({tuple(sorted((name, -least[name]) for name in least)): Fraction(1)})
+        is_whole = all(_bases[name].is_Symbol for monomial in multiplied.terms for name, _ in monomial)
+        return multiplied if is_whole or not multiplied else None
 
     def __iter__(self) -> Iterator[Scalar]:
         for monomial, value in self.terms.items():
@@ -139,6 +159,13 @@ class Scalar:
 def _monomial_expression(monomial: Monomial, value: Fraction) -> sympy.Expr:
     factors = [_bases[name] ** sympy.Rational(exponent) for name, exponent in monomial]
     return sympy.Mul(sympy.Rational(value.numerator, value.denominator), *factors)
+
+
+@functools.cache
+def _is_polynomial(name: str) -> bool:
+    """Whether a base is a polynomial in symbols, and not zero."""
+    base = _bases[name]
+    return bool(base.free_symbols and base.is_polynomial(*base.free_symbols) and sympy.expand(base) != 0)
 
 
 @functools.lru_cache(maxsize=65536)
