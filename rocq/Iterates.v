@@ -72,6 +72,8 @@ Fixpoint plain (e : expr) : bool := match e with
   | Sum v a => (v \notin clock) && plain a
   | _ => true end.
 Definition is_input (k : nat) : bool := if find T k is Some _ then false else true.
+(* no two move as one variable, nor are two one input: there might be no inputs that are both, of which all is true *)
+Definition distinct : bool := uniq variables && uniq [seq iterated it | it <- its].
 Definition well_named : bool :=
   [&& uniq nexts, all (fun k => k \notin variables) nexts, all is_input (variables ++ nexts) & all (fun it => is_input (iterated it)) its].
 Definition iterate_formed (it : iterate) : bool :=
@@ -101,7 +103,7 @@ Definition induction_right (hypotheses : seq equation) (d : induction) : bool :=
         [seq relabelled_eq next clock h | h <- invariants d] (image_proofs d)].
 Definition accepts_by_induction (given : seq condition) (hypotheses : seq equation) (d : induction) (ss : seq step)
     (h : formula * formula) (p : proof) : bool :=
-  [&& well_formed T, proper T given [::] h.1, proper T given [::] h.2, induction_right hypotheses d
+  [&& distinct, well_formed T, proper T given [::] h.1, proper T given [::] h.2, induction_right hypotheses d
     & proves T given (hypotheses ++ [seq relabelled_eq iterated [::] g | g <- invariants d]) ss (lower T h.1, lower T h.2) p].
 End Check.
 
@@ -373,7 +375,7 @@ End Real.
 Theorem accepts_by_induction_correct T its clock given hypotheses d ss h p :
   accepts_by_induction T its clock given hypotheses d ss h p -> always_of_iterates T given hypotheses its clock h.
 Proof.
-case/and5P => wf Pl Pr D A R arbitrary size_of scalar input moving count S0 P0 G H M.
+case/andP => _ /and5P[wf Pl Pr D A] R arbitrary size_of scalar input moving count S0 P0 G H M.
 apply: (lowered_comes_true S0 P0 wf Pl Pr G); apply: (proves_correct S0 P0 wf G A) => g Ig; have [/H //|] := in_cat_or Ig.
 exact: (invariants_arrived S0 P0 wf M D H).
 Qed.

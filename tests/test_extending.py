@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import loaded
 
 pytestmark = pytest.mark.kept(".")
 
@@ -36,10 +36,10 @@ WRONG = {
 
 
 def run(folder: Path, code: str) -> str:
-    """What the examples print as a module of their own; a process of its own, since they add to the engine's tables."""
+    """What the examples print as a module of their own; a fork of its own, since they add to the engine's tables."""
     (folder / "additions.py").write_text(code, encoding="utf-8")
-    command = [sys.executable, "-W", "error", "-c", "import additions"]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    (folder / "strict.py").write_text('import warnings\n\nwarnings.simplefilter("error")\nimport additions\n')
+    ran = loaded.run("strict", [], folder)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 

@@ -23,7 +23,14 @@ from verify.evidence.runner import run_check
 from verify.matrix import block_diag, concatenate, each, expm, eye, inverse, ones, sqrt, total, trace, vec_r
 from verify.oracles import Normal, expectation
 from verify.vocabulary import Assumption, Claim, Equal, Real, RegistryError, Shape, Size
-from verify.vocabulary.hypotheses import dissipative, normal_entries, symmetric, unit_rows
+from verify.vocabulary.hypotheses import (
+    contraction,
+    dissipative,
+    normal_entries,
+    orthonormal_columns,
+    symmetric,
+    unit_rows,
+)
 
 pytestmark = pytest.mark.kept
 
@@ -345,6 +352,28 @@ def test_it_says_all_of_the_multiple() -> None:
         ("A is nearly symmetric", symmetric("A", stated="symmetric")),
         ("A isn't symmetric", symmetric("A", stated="symmetric")),
         ("A is not dissipative", dissipative("A", stated="dissipative")),
+        ("exp(A) is symmetric", symmetric("A", stated="is symmetric")),
+        ("A + A^T is symmetric", symmetric("A", stated="symmetric")),
+        ("A^T A is symmetric", symmetric("A", stated="symmetric")),
+        ("A^2 is symmetric", symmetric("A", stated="symmetric")),
+        ("2 A is symmetric", symmetric("A", stated="symmetric")),
+        ("A_1 is symmetric", symmetric("A", stated="symmetric")),
+        ("A_{1} is symmetric", symmetric("A", stated="symmetric")),
+        ("the square of A is symmetric", symmetric("A", stated="symmetric")),
+        ("the sum of B and A is symmetric", symmetric("A", stated="symmetric")),
+        ("the spectrum of A is symmetric", symmetric("A", stated="symmetric")),
+        ("the symmetric part of A is positive", symmetric("A", stated="symmetric part of A")),
+        ("A is similar to a symmetric matrix", symmetric("A", stated="symmetric")),
+        ("A is arbitrary, and B is symmetric", symmetric("A", stated="symmetric")),
+        ("A is symmetric for n = 2", symmetric("A", stated="A is symmetric")),
+        ("A is symmetric up to a factor", symmetric("A", stated="A is symmetric")),
+        ("A A^T = I", orthonormal_columns("A", stated="= I")),
+        ("A^T A = 2 I", orthonormal_columns("A", stated="A^T A = 2 I")),
+        ("A is orthogonal to B", orthonormal_columns("A", stated="A is orthogonal")),
+        (r"\|A\| = 1", unit_rows("A", stated="= 1")),  # the norm of the matrix
+        (r"\|A_{[i,:]}\| = 1/2", unit_rows("A", stated="= 1")),
+        ("the norm of A is 2", contraction("A", stated="the norm of A")),
+        ("A / 2 is a contraction", contraction("A", stated="contraction")),
     ],
 )
 def test_a_quotation_says_what_is_assumed_of_the_input(assumption: str, hypothesis: Any) -> None:
@@ -358,6 +387,9 @@ def test_a_quotation_says_what_is_assumed_of_the_input(assumption: str, hypothes
         ("A is symmetric", symmetric("A", stated="A is symmetric")),
         ("A and B are symmetric", symmetric("B", stated="symmetric")),
         ("A_k is symmetric", symmetric("A", stated="A_k is symmetric")),
+        ("A is symmetric, and B too", symmetric("A", stated="symmetric")),
+        ("A^T A = I", orthonormal_columns("A", stated="A^T A = I")),
+        ("C is given, with A, B orthonormal", orthonormal_columns("B", stated="orthonormal")),
         (r"\\|A_{[i,:]}\\| = 1 for every i", unit_rows("A", stated="= 1 for every i")),
         ("C = A B A^T, all of A symmetric", symmetric("A", stated="symmetric")),
         (

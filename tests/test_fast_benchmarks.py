@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+
+from tests import loaded
 
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
 
@@ -111,9 +111,10 @@ def test_every_point_of_attention_has_a_row_and_a_goal(measuring: Any, monkeypat
 def test_the_command_writes_what_it_measured(tmp_path: Path) -> None:
     written, page = tmp_path / "found.json", tmp_path / "page.md"
     page.write_text("before\n<!-- tables -->\nold\n<!-- end -->\nafter\n")
-    command = [sys.executable, str(FOLDER / "compare.py"), "--quick", "--topic", "ntk", "--json", str(written)]
+    command = ["--quick", "--topic", "ntk", "--json", str(written), "--page", str(page)]
     environment = {**os.environ, "PYTHONPATH": str(FOLDER.parent), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([*command, "--page", str(page)], capture_output=True, text=True, check=True, env=environment)
+    done = loaded.run("compare", command, FOLDER, environment)
+    assert done.returncode == 0, done.stderr
     (run,) = json.loads(written.read_text())["runs"]
     (topic,) = run["topics"]
     assert "| goal |" in done.stdout and topic["goals"] and topic["errors"]

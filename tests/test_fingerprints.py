@@ -23,13 +23,26 @@ PROVED = toy.toy("proved-identity", Equal(), all_sizes=True)
 AT_SIZES = toy.toy("identity-at-sizes", Equal(), at_sizes=True)
 
 
-@pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of the engine, which fingerprints are taken of; what was read of it is forgotten afterwards."""
-    copy = tmp_path / "verify"
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the engine; all tests have the same, since it takes seconds to take all modules apart."""
+    copy = tmp_path_factory.mktemp("copied") / "verify"
     shutil.copytree(fingerprints.ENGINE, copy, ignore=shutil.ignore_patterns("__pycache__", "static", "templates"))
-    monkeypatch.setattr(fingerprints, "ENGINE", copy)
-    yield copy
+    return copy
+
+
+@pytest.fixture
+def engine(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The copy, which fingerprints are taken of, with a cache beside it; afterwards it is as before, and forgotten."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(copied.parent))
+    monkeypatch.setattr(fingerprints, "ENGINE", copied)
+    before = {path: path.read_bytes() for path in copied.rglob("*.py")}
+    yield copied
+    for path in {*before, *copied.rglob("*.py")}:
+        if path not in before:
+            path.unlink()
+        elif path.read_bytes() != before[path]:
+            path.write_bytes(before[path])
     fingerprints.forget()
 
 

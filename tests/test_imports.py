@@ -88,3 +88,10 @@ def test_the_top_of_the_engine_stays_short() -> None:
     assert {name.removesuffix(".py") for name in found} == {"__init__", "py.typed"} | {
         name for layer in LAYERS for name in layer.split(" | ")
     }
+
+
+def test_the_steps_of_a_certificate_are_read_by_a_module_alone() -> None:
+    """All rules are declared wherever their claims are looked up, and not only after the provers are loaded."""
+    asked = "from verify.checks.certificate_steps import facts_of_checker; print(facts_of_checker(['smallest gain of a product']))"
+    found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False)
+    assert "norms.smallest-gain-of-a-product" in found.stdout, found.stderr

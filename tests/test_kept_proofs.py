@@ -14,7 +14,7 @@ from tests.claims_that_fail import toy
 from verify.checks import bound_proofs
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
 from verify.checks.certificate_steps import rules_of, steps_of
-from verify.checks.certified import kept_of
+from verify.checks.certified import kept_of, states
 from verify.checks.certified_bounds import kept_bound
 from verify.checks.proofs import NOT_TRIED, prove_claim, proved
 from verify.checks.record import UPHELD, VIOLATED
@@ -166,6 +166,24 @@ def test_equal_numbers_of_other_types_are_no_equal_words() -> None:
     claim = REGISTRY["convergence.lemma-9"]
     line = forged(lambda c: c["parts"][0].update(left=float(c["parts"][0]["left"])))(line_of(claim.id))
     assert json.loads(line) == json.loads(line_of(claim.id)) and not is_taken(claim, line)
+
+
+def test_the_statement_of_an_identity_is_compared_as_a_text() -> None:
+    """A certificate that the checker reads is not taken for one that says 1.0 or true in the place of 1."""
+    claim = next(
+        c for c in REGISTRY.values() if c.all_sizes and '["q",1,' in (kept_of(c) or "") and '"uses"' in line_of(c.id)
+    )
+    line = line_of(claim.id)
+    statement = json.loads(line)
+    for part in statement["parts"]:
+        part["uses"] = []
+    for induction in statement.get("inductions", []):
+        for invariant in induction["invariants"]:
+            invariant.update(start=[], step=[])
+    assert states(line, statement)
+    for other in ("1.0", "true"):
+        forged_line = line.replace('["q",1,', f'["q",{other},', 1)
+        assert json.loads(forged_line) == json.loads(line) and not states(forged_line, statement)
 
 
 def test_every_rule_of_the_checker_says_on_which_claims_it_rests() -> None:

@@ -147,14 +147,14 @@ def compared(seed: int, kind: str) -> tuple[int, bool]:
 
 
 @pytest.mark.parametrize("kind", ["any", "positive", "zeros"])
-def test_random_expressions_keep_their_values(kind: str) -> None:
+def test_random_expressions_keep_their_values(kind: str, pytestconfig: pytest.Config) -> None:
     """Wherever an expression is defined its normal form is, with the same value: at zeros and negative numbers as well."""
-    count = 0
-    for seed in range(250):
+    count, tried = 0, 250 if pytestconfig.option.effort == "deep" else 100
+    for seed in range(tried):
         found, same = compared(seed, kind)
         assert same, seed
         count += found > 0
-    assert count > 60
+    assert count > tried // 4
 
 
 def _sum_of_exponentials(self: Algebra, form: Form) -> Form:

@@ -223,7 +223,16 @@ def test_the_kernel_accepts_true_inductions_and_refuses_planted_ones(tmp_path: P
     texts["turned"] = written({**turned_exponential(1), "claim": "turned"}).text
     assert all(texts.values())
     image = "(Mul (Entry 10 [:: (i 1000 0); (i 1002 0)]) (Entry 3 [:: (i 1002 0); (i 1001 0)]))"
+    found = re.search(r"Iterate 8 10 12 .*?(?=\]\.$)", texts["powers"], re.M)
+    assert found is not None
+
+    def beside(other: str) -> str:
+        return planted(texts["powers"], found[0], f"{found[0]}; {found[0].replace('Iterate 8 10 12', other)}")
+
     false = {
+        # two iterates that move as one, and one input that is two: no inputs might be both, and all is true of none
+        "one": beside("Iterate 9 10 13"),
+        "both": beside("Iterate 8 11 13"),
         "start": planted(texts["powers"], "(Delta (i 1000 0) (i 1001 0)) (Plain", "(Entry 4 [:: (i 1000 0); (i 1001 0)]) (Plain"),
         "image": planted(texts["powers"], image, image.replace("Entry 3", "Entry 4")),
         # an image that is the number of the next variable, a variable twice, and a start that moves

@@ -41,6 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         del sys.modules[name]
 
 
+@pytest.mark.long("in a fresh clone, every module of the engine is taken apart for the fingerprints")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_print_what_the_page_says(folder: Path, command: str) -> None:
     alone = "import os, verify.cli\nos.cpu_count = lambda: 1  # workers would import torch, each for itself\n"

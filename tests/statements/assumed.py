@@ -5,6 +5,7 @@ Every assumption has to be of a kind that the machine knows, and what it names h
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -59,7 +60,7 @@ def _reached(claim: Claim) -> set[int]:
             continue
         seen.add(id(current))
         if isinstance(current, types.FunctionType):
-            stack.extend(_referred_to(current))
+            stack.extend(_all_referred_to(current))
         elif isinstance(current, type):
             stack.extend(value for value in vars(current).values() if isinstance(value, types.FunctionType))
             stack.extend(current.__bases__)
@@ -69,6 +70,12 @@ def _reached(claim: Claim) -> set[int]:
             stack.extend(value for value in vars(current).values() if callable(value))
             stack.append(type(current))
     return seen
+
+
+@functools.cache
+def _all_referred_to(function: types.FunctionType) -> tuple[Any, ...]:
+    """Claims reach the same functions over and over."""
+    return tuple(_referred_to(function))
 
 
 def _referred_to(function: types.FunctionType) -> Iterator[Any]:

@@ -64,9 +64,9 @@ class _Sampled:
             self._made.append(_Point(self, inputs))
             yield self._made[-1]
 
-    def values(self, inputs: Mapping[str, Any]) -> list[np.ndarray | None]:
-        """The value of each side."""
-        return [values_at(self.claim, side, inputs) for side in self.sides]
+    def values(self, inputs: Mapping[str, Any]) -> Iterator[np.ndarray | None]:
+        """The value of each side, when it is asked for."""
+        return (values_at(self.claim, side, inputs) for side in self.sides)
 
     def operations(self, inputs: Mapping[str, Any]) -> list[list[Any]]:
         """The operations that each side does."""
@@ -77,7 +77,7 @@ class _Point:
     """Inputs of a claim, and what its sides give and do there."""
 
     def __init__(self, of: _Sampled, inputs: Mapping[str, Any]) -> None:
-        self.inputs, self.values, self._of = inputs, of.values(inputs), of
+        self.inputs, self.values, self._of = inputs, list(of.values(inputs)), of
 
     @cached_property
     def operations(self) -> list[list[Any]]:
@@ -99,8 +99,7 @@ def _agree(at: _Sampled, other: _Sampled) -> bool:
         own = [value for value in point.values if value is not None and np.any(np.abs(value) > NEAR)]
         if len(own) < len(point.values):
             continue
-        theirs = other.values(point.inputs)
-        if not all(value is not None and _equal(mine, value) for mine, value in zip(own, theirs, strict=True)):
+        if not all(map(_equal, own, other.values(point.inputs))):  # of few claims a second side is needed
             return False
         # few claims have the values of another, and to note what is done takes longer than to do it
         if isinstance(at.claim.relation, Equal) and point.operations != other.operations(point.inputs):
@@ -111,9 +110,9 @@ def _agree(at: _Sampled, other: _Sampled) -> bool:
     return decided >= DECIDED
 
 
-def _equal(one: np.ndarray, other: np.ndarray) -> bool:
+def _equal(one: np.ndarray, other: np.ndarray | None) -> bool:
     """The same entries up to their order and signs."""
-    if one.size != other.size:
+    if other is None or one.size != other.size:
         return False
     return np.allclose(np.sort(np.abs(one)), np.sort(np.abs(other)), rtol=NEAR, atol=NEAR * np.abs(one).max())
 

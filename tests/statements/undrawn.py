@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from verify.checks.free_inputs import excess, hints_of, masks_of, met
@@ -36,8 +37,10 @@ def undrawn_sizes(claim: Claim) -> list[dict[str, int]]:
         elif all(condition(sizes) for condition in conditions):
             others.append(values)
 
+    every = np.array(drawn).reshape(len(drawn), len(names))
+
     def exceeded(values: tuple[int, ...]) -> bool:
-        return any(all(mine <= its for mine, its in zip(values, other, strict=True)) for other in drawn)
+        return bool(np.any(np.all(np.array(values) <= every, axis=1)))
 
     return [dict(zip(names, values, strict=True)) for values in others if exceeded(values)]
 

@@ -12,6 +12,7 @@ from typing import Any
 import sympy
 
 from verify.vocabulary.contexts import assigned
+from verify.vocabulary.errors import ArithmeticUnsupported
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,49 @@ def rely_on_nonzero(expression: Any, always: bool = False) -> None:
     found = sympy.sympify(expression)
     if not found.is_nonzero:
         _note(Condition(found, always=always))
+
+
+def rely_on_divisor(expression: Any) -> None:
+    """Note that no size makes what a formula divides by vanish, whatever the scalars in it are.
+
+    A statement is about the inputs at which it is defined, but about every size that its claim admits: 1 / (n - 1) needs n > 1,
+    and so does 1 / (c (n - 1)).
+    """
+    found = sympy.sympify(expression)
+    if found.is_zero:
+        raise ArithmeticUnsupported("a division by 0")
+    if found.is_nonzero or not any(symbol.is_integer for symbol in found.free_symbols):
+        return
+    for factor in sympy.Mul.make_args(sympy.factor(sympy.fraction(sympy.together(found))[0])):
+        base = factor.as_base_exp()[0]
+        scalars = [symbol for symbol in base.free_symbols if not symbol.is_integer]
+        if not scalars:
+            rely_on_nonzero(base)
+        elif base.is_polynomial(*scalars):
+            parts = sympy.Poly(base, *scalars).coeffs()
+            if not any(part.is_nonzero for part in parts):  # sizes at which all of them vanish leave nothing
+                rely_on_nonzero(sympy.expand(sympy.Add(*(part**2 for part in parts))))
+
+
+def rely_on_root(expression: Any) -> None:
+    """Note that no size makes what a formula takes a root of negative, as far as sizes decide its sign."""
+    found = sympy.sympify(expression)
+    if found.is_negative:
+        raise ArithmeticUnsupported(f"a root of {found}")
+    if found.is_nonnegative or not any(symbol.is_integer for symbol in found.free_symbols):
+        return
+    signed = sympy.Mul(*(one for one in sympy.Mul.make_args(sympy.factor(found)) if not one.is_nonnegative))
+    if all(symbol.is_integer for symbol in signed.free_symbols):
+        rely_on_at_least(signed, 0)
+
+
+def rely_on_power(base: Any, exponent: Any) -> None:
+    """Note what sizes have to be for a power to be defined: no negative power of 0, no root of a negative number."""
+    base, exponent = sympy.sympify(base), sympy.sympify(exponent)
+    if not exponent.is_nonnegative:
+        rely_on_divisor(base)
+    if not exponent.is_integer:
+        rely_on_root(base)
 
 
 def rely_on_different(one: Any, other: Any) -> None:

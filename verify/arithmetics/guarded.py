@@ -2,7 +2,8 @@
 
 To sympy n % 6 == 0 is false, since the symbol n % 6 is another one than 0; to a formula it is a question about every n.
 What is certain is answered.  Of two sizes that are not certainly different it is noted that they have to be; a quotient
-is noted to be a whole number where its remainder is asked for.  Whatever else is asked is refused.
+is noted to be a whole number where its remainder is asked for; what is divided by is noted to vanish at no sizes, since sympy
+makes (n - 1) / (n - 1) a 1.  Whatever else is asked is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from typing import Any
 import numpy as np
 import sympy
 
-from verify.arithmetics.conditions import is_certain_at_least, rely_on_different, rely_on_whole
+from verify.arithmetics.conditions import (
+    is_certain_at_least,
+    rely_on_different,
+    rely_on_divisor,
+    rely_on_power,
+    rely_on_whole,
+)  # fmt: skip
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: Floats that a size is compared with are fractions with a power of 2 below, and not large: so products of sizes are exact.
@@ -190,19 +197,29 @@ def _required(value: Any) -> sympy.Expr:
     return found
 
 
+def _quotient(whole: sympy.Expr, part: sympy.Expr) -> sympy.Expr:
+    rely_on_divisor(part)
+    return whole / part
+
+
+def _power(base: sympy.Expr, exponent: sympy.Expr) -> sympy.Expr:
+    rely_on_power(base, exponent)
+    return base**exponent
+
+
 def _whole_quotient(whole: sympy.Expr, part: sympy.Expr) -> sympy.Expr:
-    quotient = whole / part
+    quotient = _quotient(whole, part)
     rely_on_whole(quotient)
     return quotient
 
 
 def _no_remainder(whole: sympy.Expr, part: sympy.Expr) -> sympy.Expr:
-    rely_on_whole(whole / part)
+    rely_on_whole(_quotient(whole, part))
     return sympy.Integer(0)
 
 
 for _name, _operation in {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv, "pow": operator.pow,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": _quotient, "pow": _power,
     "floordiv": _whole_quotient, "mod": _no_remainder,
 }.items():  # fmt: skip
     setattr(SymbolicNumber, f"__{_name}__", lambda self, other, of=_operation: self._with(other, of))

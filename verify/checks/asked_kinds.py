@@ -26,24 +26,26 @@ from typing import Any
 
 import numpy as np
 
+from verify.checks.kept_state import LIBRARIES, held_by, state_kept
 from verify.oracles import Drawn
 from verify.vocabulary.assumptions import Assumption
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.referred import bare, defaults_of, named_values, names_in
 from verify.vocabulary.subjects import definition_of, is_dispatcher, name_of
 
-#: Builtins whose answer depends on what an object is, or how it is written, and not only on what it stands for.
+#: Builtins whose answer depends on what an object is, or how it is written, and not only on what it stands for; or on what
+#: came before.
 BUILTINS = {
     "isinstance", "issubclass", "type", "hasattr", "getattr", "callable", "vars", "dir", "id", "hash", "repr", "str", "ascii",
-    "format", "eval", "exec", "globals", "locals", "__import__",
+    "format", "eval", "exec", "globals", "locals", "__import__", "setattr", "delattr", "next", "iter", "open", "input",
 }  # fmt: skip
 #: Functions of libraries and of ours, and attributes, of which that is so too.
 OTHERS = {
     "is_tensor", "is_floating_point", "isscalar", "iscomplexobj", "isrealobj", "is_symbolic", "is_guarded", "kind_of",
     "value_of", "node_of", "expression", "is_", "is_not", "length_hint",
-    "dtype", "itemsize", "nbytes", "strides", "tobytes", "data",
+    "dtype", "itemsize", "nbytes", "strides", "tobytes", "data", "cache_info", "bernoulli", "multinomial", "new_empty",
 }  # fmt: skip
-#: The only attribute with two underscores that says nothing of what an object is.
+#: The only attribute with two underscores that may be taken: of what `super` gives, in a method of this name.
 CONSTRUCTOR = "__init__"
 #: The same where they have another name.
 RENAMED = (
@@ -53,6 +55,10 @@ RENAMED = (
     operator.length_hint,
     operator.attrgetter,
     operator.methodcaller,
+    *(
+        vars(operator)[name]
+        for name in ("setitem", "delitem", "iadd", "iconcat", "ior", "iand", "ixor", "isub", "imul")
+    ),
 )
 #: Methods in which Python takes an error for an answer, and goes on: what refuses an operation there is a branch.
 SWALLOWING = {"__getattr__", "__getattribute__", "__len__", "__length_hint__", "__del__", "keys"}
@@ -65,8 +71,6 @@ ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 NAMED = ("LOAD_GLOBAL", "LOAD_NAME", *ATTRIBUTES)
 #: Those that load what a variable stands for.
 VARIABLES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FAST")
-#: What claims compute with, and what they are made of.
-LIBRARIES = {"torch", "numpy", "sympy", "flint", "mpmath"}
 #: What functions of a claim may use of the standard library: it computes, and refuses what it is not handed numbers for.
 STANDARD = {
     "math", "cmath", "fractions", "operator", "_operator", "functools", "_functools", "itertools", "collections",
@@ -77,6 +81,11 @@ OF_NUMPY = {"ones", "zeros", "eye", "pi", "e"}
 #: Of torch, functions of tensors: what is compiled refuses all else, but for questions.
 MODULES_OF_TORCH = {"torch", "torch.linalg", "torch.special", "torch.fft", "torch.nn", "torch.nn.functional"}
 WRITTEN_IN_PYTHON = {"torch.functional", "torch.nn.functional"}
+#: What gives something else at each call, or what was in memory before.
+RANDOM_OF_TORCH = (
+    "rand", "empty", "normal", "bernoulli", "binomial", "multinomial", "poisson", "seed", "initial_seed", "manual_seed", "rrelu",
+    "gumbel_softmax", "fractional_max_pool",
+)  # fmt: skip
 QUESTIONS_OF_TORCH = ("is_", "are_", "has_", "get_", "set_", "typename", "_")
 
 
@@ -95,12 +104,19 @@ def kind_asked(claim: Claim, allowed: frozenset[str] = frozenset()) -> str | Non
     ]  # proofs of bounds take these for granted
     zeros = [item.zero for item in claim.hypotheses if isinstance(item, Assumption)]
     sizes = [claim.where, *(item.sizes for item in claim.assumptions if isinstance(item, Assumption) and item.sizes)]
-    for function in _reached([*own, *tests, *zeros, *sizes]):
+    reached = list(_reached([*own, *tests, *zeros, *sizes]))
+    for function in reached:
         how = next((_asked(code, function, allowed) or _caught(code) for code in _codes(function.__code__)), None)
         if how:
             return f"{function.__qualname__} asks what kind of operands it is handed: {how}"
+        if held := next(
+            (how for value in held_by(function) if (how := _held_asks(value)) and how not in allowed), None
+        ):
+            return f"{function.__qualname__} asks what kind of operands it is handed: {held}"
         if kept := next(_kept(function), None):
             return f"{function.__qualname__} keeps something from one call to the next: {kept}"
+    if kept := state_kept(reached):
+        return f"{claim.id} has a function that keeps something from one call to the next: {kept}"
     return None
 
 
@@ -216,7 +232,9 @@ def _asked(code: types.CodeType, function: types.FunctionType, allowed: frozense
             name = item.argval
             if name == "isinstance" and name not in known and _is_of_container(instructions[place + 1 :], known):
                 continue
-            is_special = name.startswith("__") and name.endswith("__") and name != CONSTRUCTOR
+            is_special = name.startswith("__") and name.endswith("__")
+            if name == CONSTRUCTOR and code.co_name == CONSTRUCTOR and "super" in code.co_names:
+                is_special = instructions[place - 1].opname != "CALL"  # as super().__init__
             if is_special and item.opname.startswith(ATTRIBUTES):
                 return str(name)
             if name not in allowed and (name in OTHERS or (name in BUILTINS and name not in known)):
@@ -259,6 +277,8 @@ def _asks(name: str, value: Any, following: list[dis.Instruction], code: types.C
     while isinstance(value, types.ModuleType):
         if _home(value) not in sys.stdlib_module_names | LIBRARIES:
             return None  # what it has by these names is followed
+        if _home(value) not in STANDARD | LIBRARIES:  # whatever it has: a text of the command, the state of the program
+            return name
         if place == len(following) or not following[place].opname.startswith(ATTRIBUTES):
             names = [one for one in code.co_names if one in vars(value)]  # of a module under another name
             return next((f"{name}.{one}" for one in names if _may_ask(one, vars(value)[one])), None)
@@ -277,11 +297,28 @@ def _may_ask(name: str, value: Any) -> bool:
         module = str(getattr(value, "__module__", None) or "")
         is_function = isinstance(value, (types.BuiltinFunctionType, types.BuiltinMethodType))
         if is_function or (isinstance(value, types.FunctionType) and module in WRITTEN_IN_PYTHON):
-            return name.startswith(QUESTIONS_OF_TORCH)
+            asking = (*QUESTIONS_OF_TORCH, *RANDOM_OF_TORCH)
+            return any(
+                one.startswith(asking) or one.endswith("_") or "dropout" in one for one in (name, value.__name__)
+            )
         if isinstance(value, types.ModuleType):
             return value.__name__ not in MODULES_OF_TORCH
         return isinstance(value, (type, types.FunctionType))
     return home in LIBRARIES or (home in sys.stdlib_module_names and home not in STANDARD)
+
+
+def _held_asks(value: Any) -> str | None:
+    """By what a member of a list, a table or a partial function asks: the name of a function of a library that may."""
+    if not callable(value) or (isinstance(value, (type, types.FunctionType)) and _is_of_claims(value)):
+        return None
+    name = str(getattr(value, "__name__", type(value).__name__))
+    return name if any(value is one for one in RENAMED) or _may_ask(name, value) else None
+
+
+def _is_of_claims(value: Any) -> bool:
+    """Whether a function or class is the engine's or of a claim's module."""
+    home = str(value.__module__ or "").split(".")[0]
+    return home not in LIBRARIES | sys.stdlib_module_names or home == "builtins"
 
 
 def _is_array(value: np.ndarray) -> bool:

@@ -30,9 +30,16 @@ from verify.checks.certificate_steps import assumed_in, rules_of, steps_of
 from verify.checks.certified import Certified, kept_of
 from verify.checks.certified_bounds import certified_bound, kept_bound
 from verify.checks.evaluation import UNDEFINED, as_balls, flat_objects, one_of, raw_tensors
-from verify.checks.far_bounds import FarSpot, far_spots, symbols_of_size
+from verify.checks.far_bounds import FarSpot, far_spots
 from verify.checks.granted import exception_to
-from verify.checks.operands import free_parameters, inputs_of, real_symbol, size_symbol, symbolic_operands
+from verify.checks.operands import (
+    free_parameters,
+    inputs_of,
+    real_symbol,
+    size_symbol,
+    symbolic_operands,
+    symbols_of_size,
+)
 from verify.checks.record import UPHELD, VIOLATED, Record, blank
 from verify.checks.satisfied import one_satisfies
 from verify.checks.settings import Settings

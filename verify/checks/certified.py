@@ -52,14 +52,17 @@ def certified(claim: Claim, proof: Proof, before: str | None = None, anew: bool 
 
 
 def states(line: str, statement: Mapping[str, Any]) -> bool:
-    """Whether a line says the same as a certificate without uses: declarations, hypotheses and sides, to the letter."""
+    """Whether a line says the same as a certificate without uses: declarations, hypotheses and sides, to the letter.
+
+    As texts, since 1, 1.0 and true are equal to Python.
+    """
     found = json.loads(line)
     for part in found["parts"]:
         part["uses"] = []
     for induction in found.get("inductions", []):
         for invariant in induction["invariants"]:
             invariant.update(start=[], step=[])
-    return bool(found == json.loads(json.dumps(statement)))
+    return json.dumps(found, sort_keys=True) == json.dumps(statement, sort_keys=True)
 
 
 def stale(claim: Claim, before: str) -> Certified:

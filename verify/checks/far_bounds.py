@@ -16,7 +16,7 @@ from verify.arithmetics.norms.derivations import BoundProof
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.checks.decisions import Place
 from verify.checks.evaluation import at_only_seed, one_of, raw_tensors
-from verify.checks.operands import multiplied_sizes, size_symbol
+from verify.checks.operands import multiplied_sizes, symbols_of_size
 from verify.checks.satisfied import one_satisfies
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, applicable_domains, telling_sizes
@@ -88,11 +88,6 @@ def _sides(claim: Claim, batch: Mapping[str, Any]) -> tuple[Any, Any] | None:
     """Left and right side at the only seed of a batch, several entries beside one; None where they are not finite."""
     left, right = at_only_seed(claim, [claim.the_oracle, claim.the_formula], batch)
     return (left, right) if bool(left.isfinite().all() and right.isfinite().all()) else None
-
-
-def symbols_of_size(name: str) -> tuple[sympy.Symbol, sympy.Symbol]:
-    """The symbol of a size that is at least 1, and of one that may be 0, as a number of steps may."""
-    return size_symbol(name), sympy.Symbol(name, integer=True, nonnegative=True)
 
 
 # -- how large ---------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import sympy
 
@@ -21,6 +22,7 @@ from verify.checks.operands import (
     size_symbol,
     sizes_beyond,
     sizes_that_solve,
+    symbols_of_size,
 )
 from verify.checks.record import sizes_text
 from verify.vocabulary.claims import Claim
@@ -34,6 +36,7 @@ def first_exception(conditions: Iterable[Condition], claim: Claim) -> str | None
 
 def exception_to(condition: Condition, claim: Claim) -> str | None:
     """Why a condition of the proof is not met, if it is not: the first sizes that the claim admits where it fails."""
+    condition = _of_sizes(condition, claim)
     symbols = condition.expression.free_symbols
     scalars = {symbol for symbol in symbols if not (symbol.is_integer and symbol.is_positive)}
     if scalars:
@@ -52,9 +55,36 @@ def exception_to(condition: Condition, claim: Claim) -> str | None:
         if (key := tuple(values.values())) not in seen and condition.holds(values) is False:
             return f"the proof rests on {condition}, which the claim does not grant at {sizes_text(sizes)}"
         seen.add(key)
+    unequal = condition.least is None and not condition.whole
+    if unequal and not all(_is_decided(factor, claim) for factor in _factors(condition)):
+        return f"the proof rests on {condition}, of which it is not known whether sizes solve it"
     if condition.least is not None and len(symbols) > 1 and not _is_sum(condition.expression):
         return f"the proof rests on {condition}, of which no sizes are known where it fails, and no reason why there are none"
     return None
+
+
+def _of_sizes(condition: Condition, claim: Claim) -> Condition:
+    """A condition in the symbols of sizes, also where the proof has others for those that may be 0."""
+    names = [name for name, (low, _) in claim.sizes.items() if low < 1]
+    own = {symbol: size_symbol(name) for name in names for symbol in symbols_of_size(name)}
+    return replace(condition, expression=condition.expression.xreplace(own))
+
+
+def _factors(condition: Condition) -> list[sympy.Expr]:
+    """The factors of what a condition says is not 0."""
+    numerator = sympy.fraction(sympy.together(condition.expression))[0]
+    return [factor.as_base_exp()[0] for factor in sympy.Mul.make_args(sympy.factor(numerator))]
+
+
+def _is_decided(factor: sympy.Expr, claim: Claim) -> bool:
+    """Whether the sizes at which a factor vanishes have been calculated, or it vanishes at none."""
+    if _is_sum(factor) or (len(factor.free_symbols) == 1 and factor.is_polynomial(*factor.free_symbols)):
+        return True
+    beyond = {
+        size_symbol(name): low + sympy.Dummy(nonnegative=True, integer=True) if low < high else low
+        for name, (low, high) in claim.sizes.items()
+    }
+    return bool(sympy.expand(factor.subs(beyond, simultaneous=True)).is_nonzero)
 
 
 def _gap(condition: Condition) -> sympy.Expr:
@@ -87,7 +117,8 @@ def _where_it_may_fail(condition: Condition, claim: Claim) -> Iterator[dict[str,
     if condition.whole:
         yield from _residues(expression, claim)
     elif condition.least is None:
-        yield from sizes_that_solve(claim, expression)
+        for factor in _factors(condition):
+            yield from sizes_that_solve(claim, factor) if _is_sum(factor) else _beside_roots(factor, claim)
     elif _is_sum(expression):
         gap = _gap(condition)
         steps = max(map(abs, gap.as_coefficients_dict().values()))

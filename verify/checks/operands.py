@@ -32,6 +32,11 @@ def size_symbol(name: str) -> sympy.Symbol:
     return sympy.Symbol(name, positive=True, integer=True)
 
 
+def symbols_of_size(name: str) -> tuple[sympy.Symbol, sympy.Symbol]:
+    """The symbol of a size that is at least 1, and of one that may be 0, as a number of steps may."""
+    return size_symbol(name), sympy.Symbol(name, integer=True, nonnegative=True)
+
+
 def real_symbol(name: str, spec: Real) -> sympy.Symbol:
     """The real symbol of a scalar; positive or not zero where its range says so."""
     if spec.low > 0:

@@ -16,19 +16,58 @@ NORMAL_ENTRIES = "has independent normal entries"
 UNIT_PARTS = "has unit parts of width "
 
 #: What a quotation that states a property says, one of these; "symmetric" is no word of "anti-symmetric".
+_ORTHOGONAL, _SKEW = r"(?:semi-)?ortho(?:normal|gonal)", r"(?:skew-symmetric|skew|anti-?symmetric)"
 WORDS = {
-    "has orthonormal columns": (r"ortho(normal|gonal)", r"isometr", r"\\delta", r"= ?I\b"),
-    "has orthonormal rows": (r"ortho(normal|gonal)", r"isometr", r"\\delta", r"= ?I\b"),
+    "has orthonormal columns": (_ORTHOGONAL, r"isometr", r"\\delta", r"= ?I\b"),
+    "has orthonormal rows": (_ORTHOGONAL, r"isometr", r"\\delta", r"= ?I\b"),
     "has singular values at most 1": (r"contraction", r"singular value", r"norm"),
     NORMAL_ENTRIES: (r"normal", r"Gaussian", r"N\("),
     "has unit rows": (r"unit", r"norm", r"= ?1\b"),
     UNIT_PARTS: (r"unit", r"norm", r"= ?1\b"),
-    "has skew blocks": (r"skew", r"anti-?symmetric"),
+    "has skew blocks": (_SKEW,),
     "is symmetric": (r"symmetric", r"symmetry"),
-    "is skew": (r"skew", r"anti-?symmetric"),
+    "is skew": (_SKEW,),
     "has a symmetric part without positive eigenvalues": (r"dissipative", r"negative", r"skew", r"anti-?symmetric"),
     "is idempotent": (r"idempotent", r"projection"),
 }
+
+#: The index of a symbol, which runs: Q_k and U_{k,h}, and not Q_{1}, which is one of several.
+_RUNNING = r"(?:_(?:\{[^}]*[a-z][^}]*\}|[a-z](?![A-Za-z0-9])))?"
+_T = r"\^(?:\{?\\top\}?|\{?T\}?)"
+#: A sentence about a symbol begins, names it and perhaps others beside it, says their shapes, and ends after the property.
+_BEGINS = r"(?:^|[,;] |\b(?:so that|such that|where) )(?:every |each |all of |all )?"
+_BESIDE = r"(?:\\[A-Za-z]+|[A-Z]|[a-z])(?:_(?:\{[^}]*\}|[A-Za-z0-9]+))?(?![A-Za-z0-9])"
+_SHAPE = r"(?: of shape \([^)]*\)| in R\^\{[^}]*\})*"
+_ENDS = r"(?=$|[,.;]| \(| and\b| for every\b)"
+_IS, _WITH = r" (?:is|are)(?: both| all)? (?:a |an )?", r" "
+#: What a sentence says of the symbols that it names.
+SAID = {
+    "has orthonormal columns": rf"{_ORTHOGONAL}(?: columns)?|isometr(?:y|ies)",
+    "has orthonormal rows": rf"{_ORTHOGONAL}(?: rows)?",
+    "has singular values at most 1": r"contractions?",
+    "has skew blocks": _SKEW,
+    "is symmetric": r"symmetric",
+    "is skew": _SKEW,
+    "has a symmetric part without positive eigenvalues": rf"dissipative|{_SKEW}",
+    "is idempotent": r"idempotent|(?:orthogonal )?projections?",
+}
+#: What else states it: an equation in S alone, S^T being ^T behind it, or a phrase; ROW and PART are S with such an index.
+_IDENTITY = r"(?:\\delta_\{[^}]*\} ?)*I(?:_(?:\{[^}]*\}|[a-z]))?"
+EQUATIONS = {
+    "has orthonormal columns": (rf"S^T S = {_IDENTITY}", r"S has orthonormal columns"),
+    "has orthonormal rows": (rf"S S^T = {_IDENTITY}", r"S has orthonormal rows"),
+    "has singular values at most 1": (
+        r"singular values of S (?:lie|are) in [\[(]0, 1\]", r"singular values of S are at most 1",
+        r"singular values in the range [\[(]0, 1\], of (?:the )?S(?: in the second half)?",
+    ),
+    "has unit rows": (r"\\*\|ROW\\*\| = 1", r"S has unit rows"),
+    UNIT_PARTS: (r"\\*\|PART\\*\| = 1",),
+    "is symmetric": (r"S^T = S", r"S = S^T"),
+    "is skew": (r"S^T = -S", r"S = -S^T"),
+    "is idempotent": (r"S S = S", r"S\^2 = S"),
+}  # fmt: skip
+#: The index of a row, X_{[i,:]} or x_i; of a part of a row, X_{i,j}.
+_ROW, _PART = r"_(?:\{\[?[a-z], ?:\]?\}|\{?[a-z]\}?)", r"_\{[a-z], ?[a-z]\}"
 
 #: A text with one of these words states a property of an input sometimes, of one of several, or not at all.
 UNCERTAIN = re.compile(r"(?i)\b(not|no|never|neither|nor|or|if|unless|except|without|almost|nearly|roughly)\b|n't\b")
@@ -52,6 +91,40 @@ def names(text: str, symbol: str) -> bool:
     )
 
 
+def says(text: str, symbol: str, property_: str) -> bool:
+    """Whether a text says a property of a symbol itself, in a sentence or an equation about nothing else.
+
+    What is said of exp(Q), of Q + Q^T, of Q^2 or of Q_1 alone is said of another matrix than Q.
+
+    >>> says("Q_k is symmetric", "Q", "is symmetric"), says("exp(Q) is symmetric", "Q", "is symmetric")
+    (True, False)
+    >>> says("with U, V orthonormal", "V", "has orthonormal columns"), says("Q Q^T = I", "Q", "has orthonormal columns")
+    (True, False)
+    """
+    bare = rf"\\?(?:tilde )?\\?{re.escape(symbol)}(?![A-Za-z0-9])"
+    own = bare + _RUNNING
+    several = rf"(?:{_BESIDE}(?:, | and |, and ))*{own}(?:(?:, | and |, and ){_BESIDE})*"
+    subject = rf"(?:\[{own}\]|{several}){_SHAPE}"
+    known = next((key for key in (*SAID, *EQUATIONS) if property_.startswith(key)), None)
+    if known is None:
+        return names(text, symbol)  # as of what an expectation is taken over
+    row = bare + (rf"(?:{_ROW})?" if symbol.islower() else _ROW)  # a small letter is a vector
+    parts = {"S": own, "ROW": row, "PART": bare + _PART, "@": _T}
+    ways = [
+        rf"{_BEGINS}(?:the |initial )?{_filled(item.replace('^T', '@'), parts)}{_ENDS}"
+        for item in EQUATIONS.get(known, ())
+    ]
+    if known in SAID:
+        said = rf"(?:{SAID[known]}){_ENDS}"
+        ways += [rf"{_BEGINS}{subject}(?:{_IS}|{_WITH}){said}", rf"\bwith {subject}{_WITH}{said}"]
+    return any(re.search(way, text) for way in ways)
+
+
+def _filled(pattern: str, parts: dict[str, str]) -> str:
+    """A pattern of `EQUATIONS` with what S, ROW, PART and the transpose stand for."""
+    return re.sub(r"\b(?:S|ROW|PART)\b|@", lambda found: parts[found[0]], pattern)
+
+
 @dataclass(frozen=True)
 class Hypothesis:
     """A property of the input `of`; `stated` is part of the text of the assumption that says so.
@@ -67,12 +140,17 @@ class Hypothesis:
     def is_stated_in(self, text: str, tested: Collection[str] = ()) -> bool:
         """Whether `stated` is a part of the text in whole words, and has a word of the property, and is said of the input.
 
-        That is so where the text names it, or where the test of the assumption takes it: it is among `tested`.  A text that
-        denies something, or leaves a choice, states nothing.  Where the property follows by a claim, the text states what
-        that claim assumes, in any words.
+        That is so where the text says it of the input itself (`says`), or where the test of the assumption takes the input,
+        which is among `tested` then, and the text does not name it.  A text that denies something, or leaves a choice, states
+        nothing.  Where the property follows by a claim, the text states what that claim assumes of it, in any words.
         """
         beside = text.replace(self.property, "")  # which itself may say what a matrix is without
-        if UNCERTAIN.search(beside) or not (self.of in tested or names(text, self.of)):
+        if UNCERTAIN.search(beside):
+            return False
+        is_named = re.search(rf"(?<![A-Za-z0-9_]){re.escape(self.of)}(?![A-Za-z0-9])", text)
+        if is_named and not (names(text, self.of) if self.by else says(text, self.of, self.property)):
+            return False
+        if not is_named and self.of not in tested:
             return False
         known = next((words for property, words in WORDS.items() if self.property.startswith(property)), ())
         if self.by:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from verify.arithmetics.conditions import rely_on_at_least, rely_on_whole
+from verify.arithmetics.conditions import rely_on_at_least, rely_on_divisor, rely_on_whole
 from verify.arithmetics.constants import Constant, Surd
 from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
@@ -129,6 +129,7 @@ class Bounded(Formal):
 
     def __truediv__(self, other: Any) -> Bounded:
         if is_scalar(other):
+            rely_on_divisor(scalar(other))
             return self * (1 / scalar(other))
         divisor = lifted(other).node
         if divisor.kind == "row norms" and divisor.parts[0] is self.node and not other.flat:

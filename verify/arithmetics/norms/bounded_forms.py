@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.closed_forms import closed_form_of
-from verify.arithmetics.conditions import rely_on_whole
+from verify.arithmetics.conditions import rely_on_root, rely_on_whole
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import root_of_quotient
@@ -272,6 +272,7 @@ def smallest_gain(A: Any) -> Any:
 @form
 def sqrt(x: Any) -> Any:
     if is_scalar(x):
+        rely_on_root(scalar(x))
         return root_of_quotient(scalar(x))
     node = lifted(x).node
     if node.kind == "product" and len(node.parts) == 2 and node.parts[1].kind == "ones":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import verify.arithmetics.norms.derivations  # noqa: F401  (declares all rules; the package itself loads most of them)
 from verify.arithmetics.norms.statements import RULES_BY_NAME
 
 #: Rules of the checker of certificates that derivations know by other names: those whose claims state them.

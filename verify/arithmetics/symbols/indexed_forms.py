@@ -10,6 +10,7 @@ from typing import Any
 import sympy
 
 from verify.arithmetics import entrywise as plain
+from verify.arithmetics.conditions import rely_on_root
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.patterns import groups_of
 from verify.arithmetics.symbols.block_functions import (
@@ -313,6 +314,8 @@ def _of_entries(name: str, function: Callable[[Sum], Sum]) -> None:
 
     def entries(x: Any) -> Any:
         if isinstance(x, sympy.Basic):
+            if name == "sqrt":
+                rely_on_root(x)
             return getattr(plain, name).__wrapped__(x)
         if isinstance(x, Blocks):
             return x.each(entries)

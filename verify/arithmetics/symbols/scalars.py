@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy
 
-from verify.arithmetics.conditions import rely_on_nonzero
+from verify.arithmetics.conditions import rely_on_divisor, rely_on_nonzero, rely_on_root
 from verify.arithmetics.constants import Surd
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -94,6 +94,9 @@ class Scalar:
         """self ** exponent, as a root of a sum stays one opaque base."""
         if exponent < 0:
             rely_on_nonzero(self.expression)
+            rely_on_divisor(self.expression)
+        if exponent.denominator % 2 == 0:
+            rely_on_root(self.expression)
         return scalar(self.expression ** sympy.Rational(exponent.numerator, exponent.denominator))
 
     def divided(self, other: Scalar) -> Scalar | None:
