@@ -228,10 +228,17 @@ def test_only_claims_that_hold_are_gates():
         assert {claim.expects for claim in claims} <= {"holds", "reading"}
 
 
-@pytest.mark.parametrize("name", [name for name in verify.subjects() if name != "osa.stiefel_uniform"])
-def test_every_definition_can_be_drawn_and_passes_for_itself(name):
+DRAWN = [name for name in verify.subjects() if name != "osa.stiefel_uniform"]
+
+
+@pytest.mark.parametrize(("number", "name"), list(enumerate(DRAWN)))
+def test_every_definition_can_be_drawn_and_passes_for_itself(
+    number: int, name: str, pytestconfig: pytest.Config
+) -> None:
+    """In one precision, subjects in turns; at effort deep in both."""
     made = gate(name, definition_of(name))
-    for dtype in ("float64", "float32"):
+    dtypes = ("float64", "float32")
+    for dtype in dtypes if pytestconfig.option.effort == "deep" else (dtypes[number % 2],):
         finding = made.run("definition", dtype)
         assert finding.status == SATISFIED and finding.residual <= 1 and finding.ulps is not None
 
@@ -240,11 +247,16 @@ NAMED = [(name, variant.name) for name in verify.subjects() for variant in profi
 
 
 @pytest.mark.parametrize(("name", "variant"), NAMED)
-def test_named_variants_are_caught_and_recognised(name, variant):
+def test_named_variants_are_caught_and_recognised(name: str, variant: str, pytestconfig: pytest.Config) -> None:
+    """Most at the inputs as they are drawn: to make them small takes most of the time, and effort deep always does."""
     function = next(item.function for item in profile_of(name).variants if item.name == variant)
-    made = gate(name, function, dtypes=["float64"])
-    finding = made.run("definition", "float64")
-    assert finding.status == BROKEN and variant in made.causes_of(finding)
+    for shrinking in (True,) if pytestconfig.option.effort == "deep" else (False, True):
+        made = gate(name, function, dtypes=["float64"])
+        finding = made.run("definition", "float64", shrinking=shrinking)
+        assert finding.status == BROKEN
+        if variant in (causes := made.causes_of(finding)):
+            break
+    assert variant in causes
 
 
 def test_a_second_profile_of_a_subject_is_refused():

@@ -1,26 +1,27 @@
 """The gate on a collection of wrong and right layers: every wrong one is caught, every right one passes.
 
-At effort deep each layer meets every comparison in both precisions, and whatever is broken is made small.  Otherwise a wrong
-layer meets the comparison that the table of the docs names, and only wrong values are made small; a right one meets every
-comparison in one precision, float64 and float32 in turns.  What the definition gives at a point is computed once for all
-layers of a subject.
+At effort deep each layer meets every comparison in both precisions, and whatever is broken is made small.  Otherwise those
+wrong layers that the table of the docs makes the first of their kind meet the comparison that it names, and only wrong values
+with a cause are made small; of each subject, every comparison is met by some right layer, in float64 and float32 in turns.
+What the definition gives at a point is computed once for all layers of a subject.
 """
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import time
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from tests.wrong_layers import Layer, layers
-from verify.gate.checking import gate
-from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, Finding
+from tests.wrong_layers import BY_MODULE, Layer, layers
+from verify.gate.checking import Gate, gate
+from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, FIRST, FORWARD, LONG, SECOND, SIZES, Finding
 from verify.gate.prepared import Points
 
 WRONG, RIGHT = layers()
@@ -36,60 +37,158 @@ ROWS: list[tuple[str, str, str, str, str]] = []
 POINTS: dict[str, Points] = {}
 #: Both precisions.
 DTYPES = ("float64", "float32")
+#: What is dealt to the right layers of a subject in turns.
+GROUPS = ((DEFINITION, SIZES), (FIRST, SECOND, FORWARD), (LONG,))
+#: So many wrong layers that it catches every comparison has at any effort, if there are as many.
+AT_LEAST = 3
+#: Comparisons, each in one precision.
+Checks = list[tuple[str, str]]
 
 
-def first_broken(
-    layer: Layer, dtypes: Sequence[str] = DTYPES, only: str | None = None, shrinking: bool = True
-) -> tuple[Any, Finding | None]:
-    """The gate of a layer, and the first comparison with the definition that it breaks, of all or of one that is named."""
+# -- which layers meet what --------------------------------------------------------------------------------------------
+
+
+def kinds(layer: Layer) -> Iterator[tuple[str, ...]]:
+    """What a wrong layer may be the first of: its subject with what catches it, its cause, and its module."""
+    check, cause = (part.strip() for part in TABLE[layer.name])
+    yield "caught", layer.subject, check
+    if cause or layer.cause:
+        yield "cause", cause, layer.cause
+    yield from (("module", name) for name, added in BY_MODULE.items() if layer in added)
+
+
+def first_of_their_kind() -> list[Layer]:
+    """The wrong layers of the efforts below deep, in the order of the collection."""
+    chosen, known, caught = list[Layer](), set[tuple[str, ...]](), Counter[str]()
+    for layer in WRONG:
+        own, check = set(kinds(layer)), TABLE[layer.name][0].strip()
+        if own - known or caught[check] < AT_LEAST:
+            chosen.append(layer)
+        known |= own
+        caught[check] += 1
+    return chosen
+
+
+def dealt() -> list[tuple[Layer, Checks]]:
+    """Every right layer with what it meets below effort deep: of its subject, the groups that fall to its number."""
+    counts, numbers, turns = Counter(layer.subject for layer in RIGHT), Counter[str](), Counter[str]()
+    found = []
+    for layer in RIGHT:
+        number, apart = numbers[layer.subject], min(counts[layer.subject], len(GROUPS))
+        numbers[layer.subject] += 1
+        mine: Checks = []
+        for check in itertools.chain(*GROUPS[number % apart :: apart]):
+            mine.append((check, DTYPES[turns[check] % 2]))
+            turns[check] += 1
+        found.append((layer, mine))
+    return found
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """At effort deep, all layers and all that they can meet."""
+    deep = metafunc.config.option.effort == "deep"
+    if "wrong" in metafunc.fixturenames:
+        some = WRONG if deep else first_of_their_kind()
+        metafunc.parametrize("wrong", some, ids=[layer.name for layer in some])
+    if "right" in metafunc.fixturenames:
+        cases = [(layer, every(layer)) for layer in RIGHT] if deep else dealt()
+        metafunc.parametrize(("right", "checks"), cases, ids=[layer.name for layer in RIGHT])
+
+
+def every(layer: Layer) -> Checks:
+    """All comparisons that a layer can meet, in both precisions."""
+    return [(check, dtype) for check, dtype in made_of(layer).checks if check in (DEFINITION, *COMPARISONS)]
+
+
+# -- the gate ----------------------------------------------------------------------------------------------------------
+
+
+def made_of(layer: Layer) -> Gate:
+    """The gate of a layer, with the points of its subject."""
     made = gate(
         layer.subject, layer.make(), adapter=layer.adapter, claims=f"{layer.subject.split('.')[0]}.*", dtypes=DTYPES
     )
     if made.comparison:
         made.comparison.points = POINTS.setdefault(layer.subject, made.comparison.points)
+    return made
+
+
+def first_broken(made: Gate, checks: Checks, shrinking: bool = True) -> Finding | None:
+    """The first of some comparisons that is broken; those that the subject does not have are passed over."""
     for check, dtype in made.checks:
-        if dtype in dtypes and check in ((DEFINITION, *COMPARISONS) if only is None else (only,)):
+        if (check, dtype) in checks:
             finding = made.run(check, dtype, shrinking=shrinking)
             if finding.status == BROKEN:
-                return made, finding
-    return made, None
+                return finding
+    return None
 
 
 @pytest.mark.kept("docs/wrong-layers.md")
-@pytest.mark.parametrize("layer", WRONG, ids=[layer.name for layer in WRONG])
-def test_every_wrong_layer_is_caught(layer, pytestconfig):
+def test_every_wrong_layer_is_caught(wrong: Layer, pytestconfig: pytest.Config) -> None:
     """By the comparison that the table names; at effort deep, that no earlier one catches it."""
     torch.manual_seed(0)  # a layer that drops weights at random may give the same values a dozen times at few of them
     start = time.process_time()
+    deep, (known, cause) = pytestconfig.option.effort == "deep", (part.strip() for part in TABLE[wrong.name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        deep, known = pytestconfig.option.effort == "deep", TABLE[layer.name][0].strip()
-        # causes of wrong values are looked for at the small example
-        made, finding = first_broken(layer, only=None if deep else known, shrinking=deep or known == DEFINITION)
+        made, checks = made_of(wrong), every(wrong) if deep else [(known, dtype) for dtype in DTYPES]
+        # causes of wrong values are looked for at the small example, too
+        finding = first_broken(made, checks, shrinking=deep or (known == DEFINITION and bool(cause)))
         causes = made.causes_of(finding) if finding else []
     seconds = time.process_time() - start
-    ROWS.append((layer.name, finding.check if finding else "no", "; ".join(causes), str(finding.entries if finding else ""),
+    ROWS.append((wrong.name, finding.check if finding else "no", "; ".join(causes), str(finding.entries if finding else ""),
                  f"{seconds:.2f}"))  # fmt: skip
     assert finding is not None
     assert finding.describe().startswith(f"broken: {finding.check} in ")
-    assert [part.strip() for part in TABLE[layer.name]] == [finding.check, "; ".join(causes)]
-    if layer.cause:
-        assert layer.cause in causes
+    assert [part.strip() for part in TABLE[wrong.name]] == [finding.check, "; ".join(causes)]
+    if wrong.cause:
+        assert wrong.cause in causes
     else:
-        assert layer.name in ROUNDED or not any("it computes in" in cause for cause in causes)
+        assert wrong.name in ROUNDED or not any("it computes in" in cause for cause in causes)
 
 
 @pytest.mark.kept("docs/wrong-layers.md")
-@pytest.mark.parametrize(("number", "layer"), list(enumerate(RIGHT)), ids=[layer.name for layer in RIGHT])
-def test_no_right_layer_is_rejected(number, layer, pytestconfig):
-    dtypes = DTYPES if pytestconfig.option.effort == "deep" else (DTYPES[number % 2],)
+def test_no_right_layer_is_rejected(right: Layer, checks: Checks) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _, finding = first_broken(layer, dtypes)
+        made = made_of(right)
+        finding = first_broken(made, checks)
     assert finding is None, finding.describe()
 
 
-def test_the_collection_is_large_and_prints_its_table(capsys):
+@pytest.mark.kept("docs/wrong-layers.md")
+def test_the_chosen_wrong_layers_have_every_kind_of_mistake() -> None:
+    """Of every subject, comparison, cause and module, and each where the table has it first."""
+    chosen = first_of_their_kind()
+    assert {kind for layer in chosen for kind in kinds(layer)} == {kind for layer in WRONG for kind in kinds(layer)}
+    assert {layer.subject for layer in chosen} == {layer.subject for layer in WRONG}
+    assert {TABLE[layer.name][1].strip() for layer in chosen} == {TABLE[layer.name][1].strip() for layer in WRONG}
+    modules = {path.stem for path in Path(__file__).parent.joinpath("wrong_layers").glob("*.py")}
+    assert modules - set(BY_MODULE) == {
+        "__init__",
+        "history",
+        "history_backward",
+    }  # `tests/test_gate_history.py` runs these
+    added = {name for name, several in BY_MODULE.items() if several}
+    assert set(BY_MODULE) - added == {"rights"}
+    assert all(any(layer in chosen for layer in BY_MODULE[name]) for name in added)
+    every, some = (Counter(TABLE[layer.name][0].strip() for layer in several) for several in (WRONG, chosen))
+    assert set(some) == set(every) and all(some[check] >= min(AT_LEAST, every[check]) for check in every)
+    assert len(chosen) < len(WRONG) / 2
+
+
+@pytest.mark.kept("docs/wrong-layers.md")
+def test_the_right_layers_of_each_subject_meet_every_comparison_in_turns() -> None:
+    met = dealt()
+    assert [layer for layer, _ in met] == RIGHT and all(checks for _, checks in met)
+    groups = set(itertools.chain(*GROUPS))
+    for subject in {layer.subject for layer in RIGHT}:
+        assert {check for layer, checks in met if layer.subject == subject for check, _ in checks} == groups
+    assert {cell for _, checks in met for cell in checks} == {(check, dtype) for check in groups for dtype in DTYPES}
+    assert {check for layer in RIGHT for check, _ in every(layer)} == groups
+
+
+def test_the_collection_is_large_and_prints_its_table(capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print("\n| wrong layer | caught by | cause | entries | seconds |\n|---|---|---|---|---|")
         for row in ROWS:

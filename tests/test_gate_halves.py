@@ -135,9 +135,20 @@ def positioned(weights: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("subject", positioned(None))
-def test_sums_in_bfloat16_are_found_where_only_declared_points_have_many_weights(subject: str) -> None:
-    for weights, status in ((in_turn, BROKEN), (lambda T: torch.softmax(T, -1), SATISFIED)):
+#: Sums of weights that are found, and those of a right kernel.
+SUMS: list[tuple[Any, str]] = [(lambda T: torch.softmax(T, -1), SATISFIED), (in_turn, BROKEN)]
+
+
+def sums_at(number: int, config: pytest.Config) -> list[tuple[Any, str]]:
+    """What the subject of this number in a list meets: at effort deep both, otherwise right sums and wrong ones in turns."""
+    return SUMS if config.option.effort == "deep" else [SUMS[number % 2]]
+
+
+@pytest.mark.parametrize(("number", "subject"), list(enumerate(positioned(None))))
+def test_sums_in_bfloat16_are_found_where_only_declared_points_have_many_weights(
+    number: int, subject: str, pytestconfig: pytest.Config
+) -> None:
+    for weights, status in sums_at(number, pytestconfig):
         made = gate(f"transformer.{subject}", positioned(weights)[subject], dtypes=["bfloat16"])
         finding = made.run("long-sequences", "bfloat16", shrinking=False)
         assert finding.status == status, finding.describe()
@@ -225,9 +236,11 @@ def sums_of(weights: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("subject", sums_of(None))
-def test_sums_in_bfloat16_are_found_wherever_there_is_a_softmax(subject: str) -> None:
-    for weights, status in ((in_turn, BROKEN), (lambda T: torch.softmax(T, -1), SATISFIED)):
+@pytest.mark.parametrize(("number", "subject"), list(enumerate(sums_of(None))))
+def test_sums_in_bfloat16_are_found_wherever_there_is_a_softmax(
+    number: int, subject: str, pytestconfig: pytest.Config
+) -> None:
+    for weights, status in sums_at(number, pytestconfig):
         made = gate(subject, sums_of(weights)[subject], dtypes=["bfloat16"])
         finding = made.run("long-sequences", "bfloat16", shrinking=False)
         assert finding.status == status, finding.describe()
@@ -244,17 +257,20 @@ def test_sums_in_bfloat16_are_found_wherever_there_is_a_softmax(subject: str) ->
         ("transformer.packed_attention", lambda weights: positioned(weights)["packed_attention"]),
     ],
 )
-def test_sums_in_float16_are_found_where_keys_are_alike(subject: str, layer: Any) -> None:
-    """Elsewhere they are off by less than two units at 1025 tokens."""
-    for weights, status in ((in_turn, BROKEN), (lambda T: torch.softmax(T, -1), SATISFIED)):
-        made = gate(subject, layer(weights), dtypes=["float16"])
+def test_sums_in_float16_are_found_where_keys_are_alike(subject: str, layer: Any, pytestconfig: pytest.Config) -> None:
+    """Elsewhere they are off by less than two units at 1025 tokens: of one subject, or at effort deep, all points are met."""
+    for weights, status in SUMS:
+        made, met = gate(subject, layer(weights), dtypes=["float16"]), 0
         for prepared in made.comparison.points.prepared("long-sequences"):  # type: ignore[union-attr]
             if not prepared.point.in_half:
                 continue
             with replaced(subject, made.standing):
                 gap = made.comparison._gap(prepared.point, prepared.truth, "float16")  # type: ignore[union-attr]
             assert gap is not None and (gap.residual > 4 if status == BROKEN else gap.residual < 0.5)
-        assert made.run("long-sequences", "float16", shrinking=False).status == status
+            met += 1
+        assert met
+        if subject == "hessian.attention" or pytestconfig.option.effort == "deep":
+            assert made.run("long-sequences", "float16", shrinking=False).status == status
 
 
 def test_keys_that_are_rounded_to_float32_are_found_though_their_gradient_is_not() -> None:
@@ -337,10 +353,12 @@ RIGHT: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("dtype", "seeds"), [("bfloat16", 20), ("float16", 4)])
 @pytest.mark.parametrize("subject, right", RIGHT)
-def test_right_kernels_have_no_bias_at_any_seed(subject: str, right: Any, dtype: str, seeds: int) -> None:
+def test_right_kernels_have_no_bias_at_any_seed(
+    subject: str, right: Any, dtype: str, seeds: int, pytestconfig: pytest.Config
+) -> None:
     made = gate(subject, right, dtypes=[dtype])
     assert made.comparison is not None
-    for seed in range(seeds):
+    for seed in range(seeds if pytestconfig.option.effort == "deep" else 4):
         made.comparison.settings = dataclasses.replace(made.settings, seed=seed)
         assert made.run("bias", dtype).status == SATISFIED
 

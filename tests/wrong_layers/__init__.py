@@ -26,6 +26,8 @@ class Layer:
 
 WRONG: list[Layer] = []
 RIGHT: list[Layer] = []
+#: By the name of a module: the wrong layers that it has added.
+BY_MODULE: dict[str, list[Layer]] = {}
 #: Layers after reports of other projects, by name, each with a right one of its kind.
 HISTORY: dict[str, tuple[Layer, Layer]] = {}
 
@@ -76,7 +78,9 @@ def layers() -> tuple[list[Layer], list[Layer]]:
         seldom,
         feared,
     ):
+        known = len(WRONG)
         module.collect()
+        BY_MODULE[module.__name__.rpartition(".")[2]] = WRONG[known:]
     return WRONG, RIGHT
 
 
