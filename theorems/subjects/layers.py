@@ -347,7 +347,7 @@ ROTARY.variant("rows are turned backwards", lambda X, C, S: layers.rotary(X, C, 
 LAYER_NORM = Profile("transformer.layer_norm", sizes={"n": (1, 4), "d": (1, 6)}, layout="rows of X are normalised")
 
 
-def _number(epsilon: Any) -> Any:
+def number(epsilon: Any) -> Any:
     """A constant of the layer, by which nobody differentiates, as a plain number where it is a tensor."""
     return float(epsilon) if is_tensor(epsilon) else epsilon
 
@@ -356,7 +356,7 @@ def _number(epsilon: Any) -> Any:
 def rows_to_normalise(
     X: layers.Rows, gamma: layers.Gain, beta: layers.Shift, epsilon: layers.Epsilon
 ) -> dict[str, Any]:
-    return {"X": X, "gamma": gamma, "beta": beta, "epsilon": _number(epsilon)}
+    return {"X": X, "gamma": gamma, "beta": beta, "epsilon": number(epsilon)}
 
 
 LAYER_NORM.variant(
@@ -386,7 +386,7 @@ RMS_NORM = Profile("transformer.rms_norm", sizes={"n": (1, 4), "d": (1, 6)}, lay
 
 @RMS_NORM.inputs
 def rows_to_scale(X: layers.Rows, gamma: layers.Gain, epsilon: layers.Epsilon) -> dict[str, Any]:
-    return {"X": X, "gamma": gamma, "epsilon": _number(epsilon)}
+    return {"X": X, "gamma": gamma, "epsilon": number(epsilon)}
 
 
 RMS_NORM.variant(

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from theorems.adapters.layers import module_class, titled
+from theorems.subjects.layers import number
 from theorems.transformer import definitions
 from theorems.transformer import layers as modules
-from verify.arithmetics import is_tensor
 from verify.gate.adapters import call_module
 from verify.gate.profiles import Large, Profile
 from verify.gate.recognised import recognise
@@ -123,27 +123,23 @@ MATRICES = Profile(
 )  # fmt: skip
 
 
-def _number(epsilon: Any) -> Any:
-    return float(epsilon) if is_tensor(epsilon) else epsilon
-
-
 @LAYER_NORM.inputs
 def samples_to_normalise(
     X: definitions.Samples, gamma: definitions.Gain, beta: definitions.Shift, epsilon: definitions.Epsilon
 ) -> dict[str, Any]:
-    return {"X": X, "gamma": gamma, "beta": beta, "epsilon": _number(epsilon)}
+    return {"X": X, "gamma": gamma, "beta": beta, "epsilon": number(epsilon)}
 
 
 @RMS_NORM.inputs
 def samples_to_scale(X: definitions.Samples, gamma: definitions.Gain, epsilon: definitions.Epsilon) -> dict[str, Any]:
-    return {"X": X, "gamma": gamma, "epsilon": _number(epsilon)}
+    return {"X": X, "gamma": gamma, "epsilon": number(epsilon)}
 
 
 @MATRICES.inputs
 def matrices_to_normalise(
     X: definitions.Samples, gamma: modules.MatrixGain, beta: modules.MatrixShift, epsilon: definitions.Epsilon
 ) -> dict[str, Any]:
-    return {"X": X, "gamma": gamma, "beta": beta, "epsilon": _number(epsilon)}
+    return {"X": X, "gamma": gamma, "beta": beta, "epsilon": number(epsilon)}
 
 
 def _over(axes: tuple[int, ...], centred: bool = True) -> Callable[[Any, Any], Any]:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
-from theorems.subjects.kernels import rows_of_one_sequence, two_sequences
+from theorems.subjects.kernels import rows_of_one_sequence, sequences, two_sequences
 from theorems.subjects.layers import extreme_domains, wrong_scales
 from theorems.transformer import encodings, kernels
 from theorems.transformer import definitions as layers
-from theorems.transformer.settings import Keys, Values
 from verify.arithmetics import is_tensor
 from verify.gate.profiles import Large, Profile
-from verify.matrix import eye, indexed, step
-from verify.vocabulary import Shape
+from verify.matrix import indexed
 
 # -- masks in both directions ------------------------------------------------------------------------------------------
 
@@ -57,14 +55,7 @@ PACKED = Profile(
 )  # fmt: skip
 
 
-@PACKED.inputs
-def sequences(
-    Q: kernels.TokenQueries, K: Keys, V: Values, S: Annotated[Any, Shape("n", role="gate")]
-) -> dict[str, Any]:
-    n = S.shape[0]
-    first = eye(n).adapt(S)[0] if is_tensor(S) else eye(n)[0].adapt(S)
-    E = first + (1 - first) * step(S)
-    return {"Q": Q, "K": K, "V": V, "E": E != 0 if is_tensor(E) else E}
+PACKED.inputs(sequences)
 
 
 @PACKED.rows()

@@ -40,7 +40,7 @@ from verify.arithmetics.entrywise import (
     total,
     vanishes,
 )
-from verify.arithmetics.formal import Formal, register_forms
+from verify.arithmetics.formal import register_forms
 from verify.arithmetics.free_exponentials import free_exponentials, polynomial_for_expm, series_coefficients
 from verify.arithmetics.jets import Jet
 from verify.arithmetics.kinds import Kind, has_jets, kind_of
@@ -51,7 +51,6 @@ from verify.vocabulary.shapes import is_real, is_tensor
 __all__ = [
     "DEFAULT_BITS",
     "Constant",
-    "Formal",
     "Jet",
     "Kind",
     "Number",

@@ -9,9 +9,8 @@ counting      operations and memory of an implementation, counted instead of tim
 from verify.arithmetics.closed_forms import closed_form, closed_forms
 from verify.oracles.counting import Count, count, largest, without_numbers
 from verify.oracles.derivatives import hessian, jacobian, jacobians
-from verify.oracles.expectations import Drawn, Normal, expectation, expected_over_draws, standard_normal
+from verify.oracles.expectations import Drawn, Normal, expectation, standard_normal
 from verify.oracles.statistics import (
-    FALSE_ALARM,
     SMALLEST_P,
     LawTest,
     Moments,
@@ -26,7 +25,6 @@ from verify.oracles.statistics import (
 )
 
 __all__ = [
-    "FALSE_ALARM",
     "SMALLEST_P",
     "Count",
     "Drawn",
@@ -40,7 +38,6 @@ __all__ = [
     "closed_forms",
     "count",
     "expectation",
-    "expected_over_draws",
     "hessian",
     "jacobian",
     "jacobians",

@@ -15,11 +15,11 @@ errors     one type per cause
 """
 
 from verify.vocabulary.assumptions import Assumption, Construction, Convention, Definition
-from verify.vocabulary.claims import VERDICTS, Claim, Counterexample, Mutant
+from verify.vocabulary.claims import Claim, Counterexample, Mutant
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError, NotFiniteError, RegistryError
 from verify.vocabulary.hypotheses import Hypothesis
 from verify.vocabulary.judgements import Doubt, Reading
-from verify.vocabulary.realised import Realised, realised_by, realises
+from verify.vocabulary.realised import Realised, realises
 from verify.vocabulary.registry import Registry, claims_in, load, modules_of
 from verify.vocabulary.relations import (
     AtMost,
@@ -38,18 +38,15 @@ from verify.vocabulary.shapes import (
     Shape,
     Size,
     checked,
-    parameter_names,
     parameter_specs,
     require_arguments,
-    require_dense_floats,
     require_fit,
     require_sampling,
 )
-from verify.vocabulary.subjects import definition_of, is_dispatcher, name_of, public_name_of, replaced, subject
+from verify.vocabulary.subjects import definition_of, is_dispatcher, replaced, subject
 from verify.vocabulary.variants import Variant
 
 __all__ = [
-    "VERDICTS",
     "ArithmeticUnsupported",
     "Assumption",
     "AtMost",
@@ -88,15 +85,10 @@ __all__ = [
     "is_dispatcher",
     "load",
     "modules_of",
-    "name_of",
-    "parameter_names",
     "parameter_specs",
-    "public_name_of",
-    "realised_by",
     "realises",
     "replaced",
     "require_arguments",
-    "require_dense_floats",
     "require_fit",
     "require_sampling",
     "subject",

@@ -79,12 +79,12 @@ def printed_size_of_the_second_derivative(X: Tokens, T: Logits, W_V: ValueWeight
     return column(T.shape[0] ** 4, T.shape[0] ** 2)
 
 
-def _layer_of_logits(T: Any, X: Any, W_V: Any) -> Any:
+def layer_of_logits(T: Any, X: Any, W_V: Any) -> Any:
     """F as a function of T."""
     return softmax(T) @ X @ W_V
 
 
-LEMMA_C1_STRUCTURE.oracle(lambda X, T, W_V: column(*hessian(_layer_of_logits, ("T", "T"))(T, X, W_V).shape))
+LEMMA_C1_STRUCTURE.oracle(lambda X, T, W_V: column(*hessian(layer_of_logits, ("T", "T"))(T, X, W_V).shape))
 LEMMA_C1_STRUCTURE.mutant("L^3 x L, the size of one D_i", "4 -> 3; 2 -> 1")
 LEMMA_C1_STRUCTURE.mutant("L^4 x L", "2 -> 1")
 LEMMA_C1_STRUCTURE.counterexample(

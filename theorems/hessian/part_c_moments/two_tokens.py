@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from theorems.hessian import HESSIAN
+from theorems.hessian.part_c_moments.softmax import layer_of_logits
 from theorems.hessian.settings import LAYOUT, ValueWeights
 from verify.matrix import column, concatenate, ones, softmax, stack_rows
 from verify.oracles import hessian, jacobian
@@ -117,12 +118,7 @@ def printed_size_for_two_tokens(X: TokenPair, T: TwoByTwo, W_V: ValueWeights) ->
     return column(T.shape[0] ** 4, T.shape[0] ** 2)
 
 
-def _layer_of_logits(T: Any, X: Any, W_V: Any) -> Any:
-    """F as a function of T."""
-    return softmax(T) @ X @ W_V
-
-
-SECOND.oracle(lambda X, T, W_V: column(*hessian(_layer_of_logits, ("T", "T"))(T, X, W_V).shape))
+SECOND.oracle(lambda X, T, W_V: column(*hessian(layer_of_logits, ("T", "T"))(T, X, W_V).shape))
 SECOND.mutant("8 x 4, the size of one D_i", "4 -> 3")
 SECOND.mutant("4 x 4, the size of the Jacobian", "4 -> 2")
 SECOND.counterexample("two tokens on a line: 8 x 4, not 16 x 4", X=[[0], [1]], T=[[0, 0], [0, 0]], W_V=[[1]])

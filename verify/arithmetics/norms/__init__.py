@@ -15,12 +15,11 @@ from verify.arithmetics.norms import (
     singular_polynomials,
     smallest,
 )
-from verify.arithmetics.norms.bounded import Bounded, BoundedFamily, input_matrix
+from verify.arithmetics.norms.bounded import Bounded, input_matrix
 from verify.arithmetics.norms.world import derivation, world
 
 __all__ = [
     "Bounded",
-    "BoundedFamily",
     "bounded_forms",
     "derivation",
     "diagonals",

@@ -505,6 +505,4 @@ def _named_derivative(f: Callable[..., Any], arguments: Any, wrt: str, layout: s
     return Bounded(nodes.of("derivative", value.node, point.node, data=data, shape=(rows * columns, m * n)))
 
 
-__all__ = ["FORMS", "FROBENIUS", "entries_of"]
-
 register_forms(FORMS, "norms")

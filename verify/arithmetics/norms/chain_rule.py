@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
-import sympy
-
 from verify.arithmetics.norms import nodes
-from verify.arithmetics.norms.atoms import FROBENIUS, SPECTRAL, norm
+from verify.arithmetics.norms.atoms import FROBENIUS, norm
 from verify.arithmetics.norms.world import Index, Node, World, world
 
 
@@ -106,29 +103,3 @@ def at_point(node: Node, name: str, point: Node) -> Node:
     if node.kind == "input":
         return point
     return nodes.rebuilt(node, [at_point(part, name, point) for part in node.parts], node.data)
-
-
-# -- rules -------------------------------------------------------------------------------------------------------------
-
-
-def _bound_of_derivative(kind: str, node: Node) -> Iterator[tuple[str, Any]]:
-    apart = taken_apart(node)
-    if apart is not node:
-        yield "chain rule", norm(kind, apart)
-
-
-def _bound_of_projection(kind: str, node: Node) -> Iterator[tuple[str, Any]]:
-    if kind == SPECTRAL:
-        yield "projection", sympy.Integer(1)
-
-
-def _bound_of_normalised_rows(kind: str, node: Node) -> Iterator[tuple[str, Any]]:
-    if kind == FROBENIUS:
-        yield "unit rows", sympy.sqrt(node.shape[0])
-
-
-RULES: dict[str, Callable[[str, Node], Iterator[tuple[str, Any]]]] = {
-    "derivative": _bound_of_derivative,
-    "projection": _bound_of_projection,
-    "normalised rows": _bound_of_normalised_rows,
-}

@@ -18,6 +18,7 @@ from verify.arithmetics.norms.assumed import assumed_bounds
 from verify.arithmetics.norms.atoms import (
     FROBENIUS,
     LARGEST,
+    NORMS,
     SHIFT,
     SPECTRAL,
     is_vector,
@@ -165,17 +166,32 @@ def _with_known_piece(factors: tuple[Node, ...]) -> Iterator[list[Node]]:
                 yield [*factors[:start], nodes.product(factors[start:stop]), *factors[stop:]]
 
 
-def _kronecker(kind: str, node: Node) -> Iterator[Candidate]:
-    A, B = node.parts
-    yield "Kronecker product", norm(kind, A) * norm(kind, B)
+def _one(name: str, bound: Callable[[str, Node], Any], *kinds: str) -> Callable[[str, Node], Iterator[Candidate]]:
+    """The rule with one bound, in the norms named."""
+
+    def candidates_of(kind: str, node: Node) -> Iterator[Candidate]:
+        if kind in kinds:
+            yield name, bound(kind, node)
+
+    return candidates_of
+
+
+def _of_the_part(kind: str, node: Node) -> Any:
+    """The same norm of the operand."""
+    return norm(kind, node.parts[0])
+
+
+def _at_most_one(kind: str, node: Node) -> Any:
+    return sympy.Integer(1)
+
+
+def _of_squares(kind: str, node: Node) -> Any:
+    """The root of the sum of the squares of the norms of blocks over an index."""
+    return sympy.sqrt(sum_over(node.data[0], norm(kind, node.parts[0]) ** 2))
 
 
 def _transpose(kind: str, node: Node) -> Iterator[Candidate]:
     yield from RULES.get(node.parts[0].kind, no_candidates)(kind, node.parts[0])
-
-
-def _rows(kind: str, node: Node) -> Iterator[Candidate]:
-    yield "block", norm(kind, node.parts[0])
 
 
 def _concatenate(kind: str, node: Node) -> Iterator[Candidate]:
@@ -188,16 +204,11 @@ def _concatenate(kind: str, node: Node) -> Iterator[Candidate]:
         yield "blocks", sympy.sqrt(sympy.Add(*(norm(kind, part) ** 2 for part in node.parts)))
 
 
-def _stack(kind: str, node: Node) -> Iterator[Candidate]:
-    if kind != LARGEST:
-        yield "blocks", sympy.sqrt(sum_over(node.data[0], norm(kind, node.parts[0]) ** 2))
-
-
 def _block_diagonal(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == SPECTRAL:
         yield "block diagonal", largest_over(node.data[0], norm(kind, node.parts[0]))
     if kind == FROBENIUS:
-        yield "block diagonal", sympy.sqrt(sum_over(node.data[0], norm(kind, node.parts[0]) ** 2))
+        yield "block diagonal", _of_squares(kind, node)
 
 
 def _sum_over(kind: str, node: Node) -> Iterator[Candidate]:
@@ -211,23 +222,6 @@ def _softmax(kind: str, node: Node) -> Iterator[Candidate]:
         yield "softmax row", sympy.sqrt(node.shape[0])
     if kind == LARGEST:
         yield "softmax row", sympy.Integer(1)
-
-
-def _relu(kind: str, node: Node) -> Iterator[Candidate]:
-    if kind in (FROBENIUS, LARGEST):
-        yield "relu", norm(kind, node.parts[0])
-
-
-def _step(kind: str, node: Node) -> Iterator[Candidate]:
-    if kind == LARGEST:
-        yield "gate", sympy.Integer(1)
-    if kind == FROBENIUS:
-        yield "gate", sympy.sqrt(node.shape[0] * node.shape[1])
-
-
-def _absolute(kind: str, node: Node) -> Iterator[Candidate]:
-    if kind in (FROBENIUS, LARGEST):
-        yield "absolute values", norm(kind, node.parts[0])
 
 
 def _entrywise(kind: str, node: Node) -> Iterator[Candidate]:
@@ -296,18 +290,10 @@ def keeps_unit_interval(coefficients: tuple[Any, ...]) -> bool:
     return all(abs(value.eval(place)) <= 1 for place in places)
 
 
-def _permutation(kind: str, node: Node) -> Iterator[Candidate]:
-    if kind == SPECTRAL:
-        yield "permutation", sympy.Integer(1)
-
-
-def _unit(kind: str, node: Node) -> Iterator[Candidate]:
-    yield "unit vector", sympy.Integer(1)
-
-
-def _row_norms(kind: str, node: Node) -> Iterator[Candidate]:
-    if kind == FROBENIUS:
-        yield "row norms", norm(FROBENIUS, node.parts[0])
+def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
+    apart = chain_rule.taken_apart(node)
+    if apart is not node:
+        yield "chain rule", norm(kind, apart)
 
 
 # -- sums --------------------------------------------------------------------------------------------------------------
@@ -564,23 +550,30 @@ RULES: dict[str, Callable[..., Iterator[Candidate]]] = {
     "input": _input,
     "product": _product,
     "sum": _sum,
-    "kronecker": _kronecker,
+    "kronecker": _one(
+        "Kronecker product", lambda kind, node: norm(kind, node.parts[0]) * norm(kind, node.parts[1]), *NORMS
+    ),
     "transpose": _transpose,
-    "rows": _rows,
+    "rows": _one("block", _of_the_part, *NORMS),
     "concatenate": _concatenate,
-    "stack": _stack,
+    "stack": _one("blocks", _of_squares, SPECTRAL, FROBENIUS),
     "block diagonal": _block_diagonal,
     "sum over": _sum_over,
     "softmax": _softmax,
-    "relu": _relu,
-    "step": _step,
-    "absolute": _absolute,
+    "relu": _one("relu", _of_the_part, FROBENIUS, LARGEST),
+    "step": one_after_another(
+        _one("gate", _at_most_one, LARGEST),
+        _one("gate", lambda kind, node: sympy.sqrt(node.shape[0] * node.shape[1]), FROBENIUS),
+    ),
+    "absolute": _one("absolute values", _of_the_part, FROBENIUS, LARGEST),
     "entrywise": _entrywise,
     "exponential": _exponential,
     "iterate": _iterate,
-    **chain_rule.RULES,
-    "part": _rows,
-    "permutation": _permutation,
-    "unit": _unit,
-    "row norms": _row_norms,
+    "derivative": _derivative,
+    "projection": _one("projection", _at_most_one, SPECTRAL),
+    "normalised rows": _one("unit rows", lambda kind, node: sympy.sqrt(node.shape[0]), FROBENIUS),
+    "part": _one("block", _of_the_part, *NORMS),
+    "permutation": _one("permutation", _at_most_one, SPECTRAL),
+    "unit": _one("unit vector", _at_most_one, *NORMS),
+    "row norms": _one("row norms", _of_the_part, FROBENIUS),
 }

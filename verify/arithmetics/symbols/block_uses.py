@@ -105,6 +105,3 @@ def _repeated(language: Language, B: Entries) -> Entries | None:
     if block(0, 0) != block(0, 1) or block(1, 0) or block(1, 1):
         return None
     return Entries(block(0, 0), rows, columns)
-
-
-__all__ = ["minus_identity"]

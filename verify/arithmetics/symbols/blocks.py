@@ -343,6 +343,3 @@ def _unit(count: int, place: int) -> Indexed:
     if count == 1:
         return lifted(1).reshape(1, 1)
     return Indexed(single(unit(size, place), (0,), (size,)), (1, 0))
-
-
-__all__ = ["Blocks", "from_numbers", "joined", "merged"]

@@ -152,6 +152,3 @@ def _logits(made: Head) -> Sum | None:
             return None
         found = found.plus(contract([(head.inner, places)], labels, dict(enumerate(slots))), head.parameter or ONE)
     return found
-
-
-__all__ = ["exponential_over_sum", "softmax_times_sum"]

@@ -74,46 +74,41 @@ def _on_pairs(name: str, rewrite: Pair) -> Rule:
     return apply
 
 
-def orthonormal_columns(name: str, columns: object) -> HypothesisRule:
+def _orthonormal(shared: int, size: Size) -> Pair:
+    """Two factors with an index of their own in common, at this place, are an identity of this size at the other."""
+    other_place = 1 - shared
+    return lambda one, other, private: (
+        ([(delta(size), (one[other_place], other[other_place]))], {one[shared]})
+        if one[shared] == other[shared] and private(one[shared])
+        else None
+    )
+
+
+def orthonormal_columns(name: str, columns: Size) -> HypothesisRule:
     """W^T W = I for W of shape (m, n) with n = `columns`."""
-
-    def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
-        if one[0] == other[0] and private(one[0]):
-            return [(delta(columns), (one[1], other[1]))], {one[0]}
-        return None
-
-    return _hypothesis(f"{name} has orthonormal columns", _on_pairs(name, rewrite))  # type: ignore[arg-type]
+    return _hypothesis(f"{name} has orthonormal columns", _on_pairs(name, _orthonormal(0, columns)))
 
 
-def orthonormal_rows(name: str, rows: object) -> HypothesisRule:
+def orthonormal_rows(name: str, rows: Size) -> HypothesisRule:
     """W W^T = I for W of shape (m, n) with m = `rows`."""
-
-    def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
-        if one[1] == other[1] and private(one[1]):
-            return [(delta(rows), (one[0], other[0]))], {one[1]}
-        return None
-
-    return _hypothesis(f"{name} has orthonormal rows", _on_pairs(name, rewrite))  # type: ignore[arg-type]
+    return _hypothesis(f"{name} has orthonormal rows", _on_pairs(name, _orthonormal(1, rows)))
 
 
 def unit_rows(name: str) -> HypothesisRule:
     """sum_j X_ij^2 = 1 for every i."""
-
-    def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
-        return ([], {one[1]}) if one == other and private(one[1]) else None
-
-    return _hypothesis(f"{name} has unit rows", _on_pairs(name, rewrite))  # type: ignore[arg-type]
+    rule = _on_pairs(name, lambda one, other, private: ([], {one[1]}) if one == other and private(one[1]) else None)
+    return _hypothesis(f"{name} has unit rows", rule)
 
 
 def idempotent(name: str) -> HypothesisRule:
     """P P = P."""
-
-    def rewrite(one: tuple[int, ...], other: tuple[int, ...], private: Callable[[int], bool]) -> object:
-        if one[1] == other[0] and private(one[1]):
-            return [(None, (one[0], other[1]))], {one[1]}
-        return None
-
-    return _hypothesis(f"{name} is idempotent", _on_pairs(name, rewrite))  # type: ignore[arg-type]
+    rule = _on_pairs(
+        name,
+        lambda one, other, private: (
+            ([(None, (one[0], other[1]))], {one[1]}) if one[1] == other[0] and private(one[1]) else None
+        ),
+    )
+    return _hypothesis(f"{name} is idempotent", rule)
 
 
 def _with_symmetry(name: str, sign: int) -> Rule:

@@ -123,6 +123,3 @@ def _parts(search: UseSearch, inner: Form) -> tuple[Form, Form] | None:
     if not summed_in(first) or not summed_in(rest):
         return None
     return tuple(search.algebra.collected([(c, part, summed_in(part))]) for c, part in ((value, first), (ONE, rest)))  # type: ignore[return-value]
-
-
-__all__ = ["of_product", "of_skew"]

@@ -92,9 +92,3 @@ def slope_in_floats(iteration: Iteration, count: int, start: np.ndarray) -> np.n
         return found
 
     return np.asarray(torch.func.jacrev(value)(torch.as_tensor(np.ascontiguousarray(start))).detach())
-
-
-__all__ = [
-    "COMMUTED", "GENERIC", "ITERATE", "ITERATE_SLOPE", "Iteration", "along", "commuted_iterate", "iterate_of",
-    "slope_in_floats", "slope_of",
-]  # fmt: skip

@@ -201,4 +201,3 @@ def _are_iterate_and_start(one: Head, other: Head) -> bool:
 
 rule(SYMMETRIC, ITERATE)(_exchanging(_are_iterate_and_start))
 register_forms({"iterated": iterated})
-__all__ = ["BY_INDUCTION", "SYMMETRIC", "commuting_factor", "iterated", "keeps_symmetry"]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from verify.arithmetics.symbols.canonical import Factor, canonical
 from verify.arithmetics.symbols.heads import Head, Size, delta
 from verify.arithmetics.symbols.matrix_exponential import LEGGED, comes_first, exponential_of_matrix, legs_of, with_leg
-from verify.arithmetics.symbols.product_rules import instance, leading_term, match, occurrences
+from verify.arithmetics.symbols.product_rules import instance, leading_term, match, occurrences, of_kind
 from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule, single
 
@@ -121,9 +121,8 @@ def push_through(product: Product, slots: int) -> list[Product] | None:
     """exp(s A R) A = A exp(s R A), in the direction that leaves the leg that comes first in a fixed order."""
     coefficient, factors, summed = product
     counts = occurrences(factors)
-    for position, factor in enumerate(factors):
-        if factor[0].kind not in LEGGED:
-            continue
+    for position, *_ in of_kind(factors, *LEGGED):
+        factor = factors[position]
         for number, inner, i, j in _readings(factor):
             if j not in summed or counts[j] != 2 or i == j:
                 continue
@@ -204,10 +203,7 @@ MEAN_TIMES_MATRIX = "M phi(M) = exp(M) - I"
 @rule(MEAN_TIMES_MATRIX, "phi")
 def mean_times_matrix(product: Product, slots: int) -> list[Product] | None:
     """phi(M) M and M phi(M)."""
-    for position, factor in enumerate(product[1]):
-        made, indices = factor
-        if made.kind != "phi":
-            continue
+    for position, made, indices, _ in of_kind(product[1], "phi"):
         (leg,) = legs_of(made)
         for row, column in _ends_of(*indices):
             found = _between(product, position, leg.matrix, row, column)
@@ -218,17 +214,14 @@ def mean_times_matrix(product: Product, slots: int) -> list[Product] | None:
             kept = _without(at.summed, {column if row is None else row})  # type: ignore[arg-type]
             results = list(instance(exponential_of_matrix(leg.matrix), ends, at.scale, at.rest, kept))
             results.append((-at.scale, [*at.rest, (delta(leg.matrix.slots[0]), ends)], kept))
-            return results + at.remainder(factor, lead)
+            return results + at.remainder((made, indices), lead)
     return None
 
 
 @rule("M D(M, N) = D(M, N) N + exp(M) - exp(N)", "dexpm")
 def frechet_times_matrix(product: Product, slots: int) -> list[Product] | None:
     """The integral of the derivative in s of exp(s M)_ab exp((1 - s) N)_cd, which frees the first leg of M."""
-    for position, factor in enumerate(product[1]):
-        made, indices = factor
-        if made.kind != "dexpm":
-            continue
+    for position, made, indices, _ in of_kind(product[1], "dexpm"):
         first, second = (leg.matrix for leg in legs_of(made))
         if first.slots == second.slots and first.key == second.key:
             continue
@@ -248,7 +241,7 @@ def frechet_times_matrix(product: Product, slots: int) -> list[Product] | None:
             unit_two, unit_one = (delta(second.slots[0]), (c, d)), (delta(first.slots[0]), (one, two))
             results += instance(exponential_of_matrix(first), (one, two), at.scale, [*at.rest, unit_two], kept)
             results += instance(exponential_of_matrix(second), (c, d), -at.scale, [*at.rest, unit_one], kept)
-            return results + at.remainder(factor, lead)
+            return results + at.remainder((made, indices), lead)
     return None
 
 
@@ -257,15 +250,11 @@ def joined_legs(product: Product, slots: int) -> list[Product] | None:
     """D(M, M) with its legs one after the other, at once or with M between them."""
     coefficient, factors, summed = product
     counts = occurrences(factors)
-    for position, factor in enumerate(factors):
-        made, indices = factor
-        if made.kind != "dexpm":
-            continue
+    for position, made, indices, rest in of_kind(factors, "dexpm"):
         first, second = (leg.matrix for leg in legs_of(made))
         if first.slots != second.slots or first.key != second.key:
             continue
         for a, b, c, d in {tuple(indices[slot] for slot in perm) for perm, _ in made.symmetries}:
-            rest = factors[:position] + factors[position + 1 :]
             if b == c and b in summed and counts[b] == 2:
                 return list(instance(exponential_of_matrix(first), (a, d), coefficient, rest, _without(summed, {b})))
             found = _between(product, position, first, b, c)
@@ -276,16 +265,15 @@ def joined_legs(product: Product, slots: int) -> list[Product] | None:
                 results: list[Product] = []
                 for value, grown, more in instance(first, (a, middle), at.scale, at.rest, kept):
                     results += instance(exponential_of_matrix(first), (middle, d), value, grown, more)
-                return results + at.remainder(factor, lead)
+                return results + at.remainder((made, indices), lead)
     return None
 
 
 @rule("exp(M) M = M exp(M)", "expm")
 def commuted(product: Product, slots: int) -> list[Product] | None:
     """M to the left of its exponential, unless M is symmetric, where left and right are one."""
-    for position, factor in enumerate(product[1]):
-        made, indices = factor
-        if made.kind != "expm" or len(made.symmetries) > 1:
+    for position, made, indices, _ in of_kind(product[1], "expm"):
+        if len(made.symmetries) > 1:
             continue
         (leg,) = legs_of(made)
         found = _between(product, position, leg.matrix, indices[1], None)
@@ -296,7 +284,7 @@ def commuted(product: Product, slots: int) -> list[Product] | None:
         results = list(
             instance(leg.matrix, (indices[0], middle), at.scale, [*at.rest, (made, (middle, at.ends[1]))], at.summed)
         )
-        return results + at.remainder(factor, lead)
+        return results + at.remainder((made, indices), lead)
     return None
 
 
@@ -304,9 +292,7 @@ def commuted(product: Product, slots: int) -> list[Product] | None:
 def conjugated(product: Product, slots: int) -> list[Product] | None:
     """Matrices with orthonormal columns are taken out of an exponential."""
     coefficient, factors, summed = product
-    for position, (made, indices) in enumerate(factors):
-        if made.kind != "expm":
-            continue
+    for _, made, indices, rest in of_kind(factors, "expm"):
         matrix = legs_of(made)[0].matrix
         first = next((factor for key in matrix.terms for factor in key if 0 in factor[1]), None)
         if first is None or first[0].kind != "tensor" or len(first[1]) != 2:
@@ -320,7 +306,6 @@ def conjugated(product: Product, slots: int) -> list[Product] | None:
         if inside is None or gram.key != single(delta(size), (0, 1), (size, size)).key:
             continue
         (i, j), (a, b) = indices, (fresh(), fresh())
-        rest = factors[:position] + factors[position + 1 :]
         at_i, at_j = ((tensor, (end, k) if place == 0 else (k, end)) for end, k in ((i, a), (j, b)))
         alone = (tensor, (j, a) if place == 0 else (a, j))
         moved = exponential_of_matrix(inside.permuted([1, 0]))
@@ -336,9 +321,7 @@ def conjugated(product: Product, slots: int) -> list[Product] | None:
 def similar(product: Product, slots: int) -> list[Product] | None:
     """A matrix and its inverse at the two ends of an exponent are taken out of the exponential."""
     coefficient, factors, summed = product
-    for position, (made, indices) in enumerate(factors):
-        if made.kind != "expm":
-            continue
+    for _, made, indices, others in of_kind(factors, "expm"):
         matrix = legs_of(made)[0].matrix
         ends = [_at_end(matrix, slot) for slot in (0, 1)]
         if ends[0] is None or ends[1] is None or "inverse" not in (ends[0][0].kind, ends[1][0].kind):
@@ -357,7 +340,6 @@ def similar(product: Product, slots: int) -> list[Product] | None:
         a, b = fresh(), fresh()
         around = [(left, (indices[0], a) if i == 0 else (a, indices[0]))]
         around.append((right, (b, indices[1]) if j == 1 else (indices[1], b)))
-        others = factors[:position] + factors[position + 1 :]
         moved = exponential_of_matrix(inside.permuted([1, 0]))
         return list(instance(moved, (a, b), coefficient, [*others, *around], {**summed, a: size, b: size}))
     return None
@@ -376,9 +358,8 @@ def projected(product: Product, slots: int) -> list[Product] | None:
     """exp(s M) C for C = T T^T: M (C - I) vanishes, so that every power of M but the zeroth does so on C - I."""
     coefficient, factors, summed = product
     counts = occurrences(factors)
-    for position, factor in enumerate(factors):
-        if factor[0].kind not in LEGGED:
-            continue
+    for position, *_ in of_kind(factors, *LEGGED):
+        factor = factors[position]
         for number, inner, i, j in _readings(factor):
             if j not in summed or counts[j] != 2 or i == j:
                 continue
@@ -417,6 +398,3 @@ def _twice(
         for other, (made, places) in enumerate(factors):
             if other != one and made is tensor and places[1 - place] == middle:
                 yield one, other, places[place]
-
-
-__all__ = ["commuted", "joined_legs", "opposite_exponentials", "projected", "push_through", "similar"]

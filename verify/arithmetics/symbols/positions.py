@@ -136,4 +136,3 @@ def compared_with_the_first(product: Product, slots: int) -> list[Product] | Non
 
 
 register_forms({"not_later": not_later})
-__all__ = ["ORDER", "at_block", "in_blocks", "is_never_negative", "not_later", "on_diagonal", "order_head", "smaller"]

@@ -26,19 +26,24 @@ def numbers_of(factors: list[Factor], count: int) -> tuple[tuple[int, tuple[int,
     return tuple((made.number, indices) for made, indices in canonical(factors, count)[0])
 
 
+def of_kind(factors: list[Factor], *kinds: str) -> Iterator[tuple[int, Head, tuple[int, ...], list[Factor]]]:
+    """The factors of some kinds: the position, the head, its indices, and all other factors."""
+    for position, (made, indices) in enumerate(factors):
+        if made.kind in kinds:
+            yield position, made, indices, factors[:position] + factors[position + 1 :]
+
+
 @rule("softmax rows sum to one", "softmax")
 def softmax_row_sum(product: Product, slots: int) -> list[Product] | None:
     """sum_j A_ij = 1 where j occurs nowhere else."""
     coefficient, factors, summed = product
     counts: Counter[int] | None = None
-    for position, (made, indices) in enumerate(factors):
-        if made.kind != "softmax":
-            continue
+    for _, made, indices, rest in of_kind(factors, "softmax"):
         counts = counts or occurrences(factors)
         over = indices[-made.parameter :]
         if all(index in summed and counts[index] == 1 for index in over):
             kept = {index: size for index, size in summed.items() if index not in over}
-            return [(coefficient, factors[:position] + factors[position + 1 :], kept)]
+            return [(coefficient, rest, kept)]
     return None
 
 
@@ -47,12 +52,11 @@ def idempotent_step(product: Product, slots: int) -> list[Product] | None:
     """step(x)^2 = step(x)."""
     coefficient, factors, summed = product
     seen: set[tuple[int, tuple[int, ...]]] = set()
-    for position, (made, indices) in enumerate(factors):
-        if made.kind == "step":
-            forms = {(made.number, tuple(indices[i] for i in perm)) for perm, _ in made.symmetries}
-            if forms & seen:
-                return [(coefficient, factors[:position] + factors[position + 1 :], summed)]
-            seen |= forms
+    for _, made, indices, rest in of_kind(factors, "step"):
+        forms = {(made.number, tuple(indices[i] for i in perm)) for perm, _ in made.symmetries}
+        if forms & seen:
+            return [(coefficient, rest, summed)]
+        seen |= forms
     return None
 
 
@@ -63,11 +67,7 @@ def unit_vectors(product: Product, slots: int) -> list[Product] | None:
     counts = occurrences(factors)
     seen: dict[int, int] = {}
     at: dict[Head, int] = {}
-    for position, (made, indices) in enumerate(factors):
-        if made.kind != "unit":
-            continue
-        (index,) = indices
-        rest = factors[:position] + factors[position + 1 :]
+    for _, made, (index,), rest in of_kind(factors, "unit"):
         if index in seen:
             return [(coefficient, rest, summed)] if seen[index] == made.parameter else []
         if index in summed and counts[index] == 1:
@@ -83,9 +83,8 @@ def unit_vectors(product: Product, slots: int) -> list[Product] | None:
 def small_identity(product: Product, slots: int) -> list[Product] | None:
     """delta_ij = sum_p e_p(i) e_p(j) over the few values p of an index whose size is a number."""
     coefficient, factors, summed = product
-    for position, (made, indices) in enumerate(factors):
-        if made.kind == "delta" and made.sizes[0].is_Integer and made.sizes[0] <= MOST_VALUES:
-            rest = factors[:position] + factors[position + 1 :]
+    for _, made, indices, rest in of_kind(factors, "delta"):
+        if made.sizes[0].is_Integer and made.sizes[0] <= MOST_VALUES:
             heads = [unit(made.sizes[0], p) for p in range(int(made.sizes[0]))]
             return [(coefficient, [*rest, *((head, (index,)) for index in indices)], summed) for head in heads]
     return None
@@ -97,15 +96,11 @@ def selections(product: Product, slots: int) -> list[Product] | None:
     coefficient, factors, summed = product
     counts = occurrences(factors)
     seen: dict[int, tuple[int, Head, int]] = {}
-    for position, (made, indices) in enumerate(factors):
-        if made.kind != "selection":
-            continue
-        whole, part = indices
+    for position, made, (whole, part), others in of_kind(factors, "selection"):
         if whole not in summed:
             continue
         if counts[whole] == 1:  # a column of the identity sums to one
-            rest = factors[:position] + factors[position + 1 :]
-            return [(coefficient, rest, {name: size for name, size in summed.items() if name != whole})]
+            return [(coefficient, others, {name: size for name, size in summed.items() if name != whole})]
         if whole in seen and counts[whole] == 2:
             before, other, place = seen[whole]
             rest = [factor for k, factor in enumerate(factors) if k not in (before, position)]
@@ -168,14 +163,13 @@ def _same_place(one: Factor, other: Factor) -> bool:
 def function_on_diagonal(product: Product, slots: int) -> list[Product] | None:
     """f(T)_ii = f(t)_i for t_i = T_ii."""
     coefficient, factors, summed = product
-    for position, (made, indices) in enumerate(factors):
-        if made.kind not in ("exp", "power", "step", "log") or len(set(indices)) == len(indices):
+    for _, made, indices, rest in of_kind(factors, "exp", "power", "step", "log"):
+        if len(set(indices)) == len(indices):
             continue
         assert made.inner is not None
         once = list(dict.fromkeys(indices))
         places = [once.index(index) for index in indices]
         found = of_entries(made.kind, contract([(made.inner, places)], list(range(len(once)))), made.parameter)
-        rest = factors[:position] + factors[position + 1 :]
         return list(instance(found, tuple(once), coefficient, rest, summed))
     return None
 
@@ -209,15 +203,14 @@ def merged_powers(product: Product, slots: int) -> list[Product] | None:
 def plain_into_power(product: Product, slots: int) -> list[Product] | None:
     """t x^p, where x is or contains the product t: t = (x - rest) / c, and x x^p = x^(p + 1)."""
     coefficient, factors, summed = product
-    for position, (made, indices) in enumerate(factors):
-        if made.kind != "power" or made.parameter > 0:
+    for _, made, indices, others in of_kind(factors, "power"):
+        if made.parameter > 0:
             continue
         assert made.inner is not None
         lead = leading_term(made.inner)
         if lead is None:
             continue
         key, value = lead
-        others = factors[:position] + factors[position + 1 :]
         matched = match(key, dict(enumerate(indices)), others, summed, len(made.sizes), [(made, indices)])
         if matched is None:
             continue
@@ -315,9 +308,7 @@ def inverse_of_skew(product: Product, slots: int) -> list[Product] | None:
     """P (M + M^T) P^T = P^T + P, and likewise P^T (M + M^T) P."""
     coefficient, factors, summed = product
     counts: Counter[int] | None = None
-    for position, (made, indices) in enumerate(factors):
-        if made.kind != "inverse":
-            continue
+    for position, made, indices, _ in of_kind(factors, "inverse"):
         count: int = made.parameter
         for later in range(position + 1, len(factors)):
             other, places = factors[later]
@@ -345,16 +336,13 @@ def inverse_of_skew(product: Product, slots: int) -> list[Product] | None:
 def inverse_product(product: Product, slots: int) -> list[Product] | None:
     """M M^-1 = I and M^-1 M = I, applied to the leading term of M."""
     coefficient, factors, summed = product
-    for position, (made, indices) in enumerate(factors):
-        if made.kind != "inverse":
-            continue
+    for _, made, indices, others in of_kind(factors, "inverse"):
         assert made.inner is not None
         lead = leading_term(made.inner)
         if lead is None:
             continue
         key, value = lead
         count: int = made.parameter
-        others = factors[:position] + factors[position + 1 :]
         rows, columns = tuple(range(count)), tuple(range(count, 2 * count))
         # the head's slots are the columns of M, then its rows: M^-1[columns, rows]
         forms = {tuple(indices[i] for i in perm) for perm, _ in made.symmetries}

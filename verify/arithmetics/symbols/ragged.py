@@ -291,4 +291,3 @@ register_forms({
     "rows_within": rows_within, "not_later": _of_positions, "softmax": softmax, "masked_softmax": masked_softmax,
     "concatenate": concatenate,
 })  # fmt: skip
-__all__ = ["Length", "Mask", "Ragged", "rows_within"]

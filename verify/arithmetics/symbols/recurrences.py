@@ -238,4 +238,3 @@ def _one_step(product: Product, slots: int) -> list[Product] | None:
 
 
 register_forms({"stepped": stepped, "visited": visited})
-__all__ = ["STEPPED", "Motion", "Recurrence", "members", "state_name", "state_of", "stepped", "visited"]

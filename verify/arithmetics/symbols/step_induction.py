@@ -240,6 +240,3 @@ def _replaced(equation: Sum, points: Mapping[Head, Sum]) -> Sum:
             parts.append((points[made] if made in points else single(made, range(len(at)), made.sizes), at))
         total = total.plus(contract(parts, out, dict(enumerate(equation.slots))), value)
     return total
-
-
-__all__ = ["BY_STEPS", "StepInduction", "shown_by_induction", "start_of", "with_others"]

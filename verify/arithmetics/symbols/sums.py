@@ -16,7 +16,7 @@ from typing import Any, ParamSpec
 
 from verify.arithmetics.symbols.canonical import Factor, Key, canonical
 from verify.arithmetics.symbols.heads import Head, Size, delta
-from verify.arithmetics.symbols.scalars import ONE, ZERO, Scalar, scalar
+from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
 from verify.vocabulary.contexts import assigned
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -336,6 +336,3 @@ def _without_deltas(factors: list[Factor], summed: dict[int, Size], slots: int) 
     renamed = [(head, tuple(find(index) for index in indices)) for head, indices in factors if head.kind != "delta"]
     kept = [(delta(sizes[index]), (find(index), index)) for index in sizes if index < slots and find(index) != index]
     return renamed + kept, {index: size for index, size in summed.items() if find(index) == index}
-
-
-__all__ = ["ZERO", "Product", "Rule", "Sum", "collected", "constant", "contract", "single"]

@@ -436,6 +436,3 @@ class UseSearch:
         """What rewriting makes smaller: how many factors with indices there are, deltas aside, then which."""
         kinds = self.algebra.kinds
         return sum(abs(power) for atom, at, power in key if at and kinds[atom] != "delta"), len(key), key
-
-
-__all__ = ["UseSearch"]
