@@ -9,7 +9,7 @@ from typing import Any
 from theorems.adapters import attention_kernel, sdpa
 from theorems.adapters.layers import batched_kernel, causal_kernel, hugging_face_attention, masked_kernel, repeated
 from theorems.adapters.libraries import (
-    diffusers_layer, hugging_face_family, keras_attention_layer, keras_on_torch, x_transformers_layer,
+    diffusers_layer, hugging_face_family, keras_attention_layer, keras_on_torch, timm_layer, x_transformers_layer,
 )  # fmt: skip
 from verify.gate.survey import surveyed
 
@@ -118,7 +118,7 @@ def _others() -> None:
     surveyed(
         "keras", "MultiHeadAttention, on torch", LAYER, keras_on_torch, adapter=keras_attention_layer, note=BIAS_FREE
     )
-    surveyed("timm", "Attention", LAYER, named("timm.layers", "Attention"))
+    surveyed("timm", "Attention", LAYER, named("timm.layers", "Attention"), adapter=timm_layer, note=WITHOUT_GROUPS)
     attention = named("x_transformers.x_transformers", "Attention")
     for flash in (False, True):
         surveyed("x_transformers", f"Attention, {'flash' if flash else 'eager'}", LAYER, attention,
