@@ -8,6 +8,7 @@ for float32, so every arithmetic sees exactly the same numbers.
 from __future__ import annotations
 
 import functools
+import heapq
 import itertools
 import math
 import zlib
@@ -265,10 +266,16 @@ def at_scales(claim: Claim, count: int, seed: int) -> list[Draw]:
 
 def telling_sizes(claim: Claim) -> list[Sizes]:
     """Up to four size assignments with as many different values as possible and no 1 where that can be helped."""
-    every = list(dict.fromkeys(_admissible_sizes(claim)))
+    _admissible_sizes(claim)  # raises where there are none
+    return list(_telling(tuple(claim.sizes.items()), claim.where))
 
-    def rank(sizes: tuple[tuple[str, int], ...]) -> tuple[int, int, int]:
+
+@functools.lru_cache(maxsize=4096)
+def _telling(
+    ranges: tuple[tuple[str, tuple[int, int]], ...], where: Callable[[Mapping[str, int]], bool]
+) -> tuple[Sizes, ...]:
+    def rank(sizes: Sizes) -> tuple[int, int, int]:
         values = [value for _, value in sizes]
-        return (sum(value == 1 for value in values), -len(set(values)), sum(values))
+        return (values.count(1), -len(set(values)), sum(values))
 
-    return sorted(every, key=rank)[:4]
+    return tuple(heapq.nsmallest(4, dict.fromkeys(_assignments(ranges, where)), key=rank))
