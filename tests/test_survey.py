@@ -120,6 +120,11 @@ def test_a_row_says_what_holds_at_all_its_seeds():
     assert row.accuracy("float32") == "not checkable"
 
 
+def test_a_seed_is_no_negative_number():
+    with pytest.raises(InputError, match="seed: expected an integer >= 0"):
+        row_of(lambda: norm, seeds=[-1])
+
+
 def test_rows_of_other_seeds_are_told_apart():
     rows = [row_of(lambda: norm, seeds=seeds, precisions=("float32",)) for seeds in ([0], [1])]
     assert "Each layer was checked at the seeds that its row names" in page(rows, "quick")
