@@ -22,6 +22,10 @@ FEW_SIZES = (
     "At a few sizes alone (3 and 17 tokens, or widths 3, 4 and 33), since JAX compiles anew for each; not in bfloat16, and not "
     "in long sequences."
 )
+ADDED_NARROWLY = (
+    "On the CPU, LayerNorm adds up the gradients of beta over the rows in bfloat16, if it is given bfloat16: if 1025 rows each "
+    "bring 1, the sum is 256."
+)
 BIAS_FREE = "Biases are 0, dropout is off."
 
 
@@ -46,7 +50,7 @@ def _torch() -> None:
     surveyed("torch", "MultiheadAttention, eval", LAYER, heads, adapter=eval_mode, note=WITHOUT_GROUPS)
     surveyed("torch", "flex_attention, not compiled", "hessian.attention",
         named("torch.nn.attention.flex_attention", "flex_attention"), adapter=attention_kernel())  # fmt: skip
-    surveyed("torch", "LayerNorm", "transformer.layer_norm", named("torch.nn", "LayerNorm"))
+    surveyed("torch", "LayerNorm", "transformer.layer_norm", named("torch.nn", "LayerNorm"), note=ADDED_NARROWLY)
     surveyed("torch", "RMSNorm", "transformer.rms_norm", named("torch.nn", "RMSNorm"))
 
 
