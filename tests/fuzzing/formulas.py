@@ -37,7 +37,8 @@ SIZES = {"n": (1, 4), "d": (1, 3), "k": (1, 3)}
 
 def said_of(name: str) -> str:
     """The assumption that an operand has its property, in words."""
-    return f"{name} {'is dissipative, as it ' if name == 'M' else ''}{PROPERTIES[name][0]}"
+    known = {"M": "is dissipative, as it ", "C": "is a contraction, as it "}
+    return f"{name} {known.get(name, '')}{PROPERTIES[name][0]}"
 
 
 def dims_of(name: str) -> Dims:
