@@ -85,6 +85,77 @@ def again() -> int:
     return COUNTER.calls // 400
 
 
+def of_one_of_two() -> int:
+    calls = CALLS if CALLS else []
+    calls.append(1)
+    return len(CALLS) // 400
+
+
+def of_a_new_one_if_none_is_known() -> int:
+    calls = CALLS or []
+    calls.append(1)
+    return len(CALLS) // 400
+
+
+def of_the_one_or_the_other() -> int:
+    calls: list[int] = []
+    (CALLS or calls).append(1)
+    return len(CALLS) // 400
+
+
+def entry_of_the_one_or_the_other() -> int:
+    calls: list[int] = []
+    (BOX or calls)[0] = BOX[0] + 1
+    return BOX[0] // 400
+
+
+def at_a_place_by_a_new_list() -> int:
+    calls: list[int] = []
+    BOX[not calls] = 1
+    return BOX[0]
+
+
+def at_a_text_of_a_new_list() -> int:
+    calls: list[int] = []
+    COUNTS[f"{calls}"] = 1
+    return len(COUNTS)
+
+
+class Started:
+    """What counts how often it is initialised, under another name."""
+
+    calls = 0
+
+    def __init__(self) -> None:
+        self.calls = self.calls + 1
+
+    start = __init__
+
+
+class Known:
+    """Whose new objects change another one."""
+
+    def __init__(self) -> None:
+        self = STARTED  # noqa: PLW0642
+        self.calls = self.calls + 1
+
+
+class Later(Started):
+    def __init__(self) -> None:
+        super(Later, LATER).__init__()
+
+
+def initialised_within() -> int:
+    def __init__(self: Any) -> None:  # noqa: N807
+        self.calls = self.calls + 1
+
+    __init__(STARTED)
+    return STARTED.calls // 400
+
+
+STARTED, LATER, INITIALISING = Started(), Later.__new__(Later), Counter.__init__
+
+
 @functools.cache
 def remembered(k: int) -> int:
     return k
@@ -104,6 +175,12 @@ KEEPING: dict[str, Callable[[], Any]] = {
     "append": lambda: CALLS.append(1),
     "append by another function": lambda: pushed(CALLS),
     "append to an alias": of_an_alias,
+    "append to one of two": of_one_of_two,
+    "append to a new one if none is known": of_a_new_one_if_none_is_known,
+    "append to the one or the other": of_the_one_or_the_other,
+    "entry of the one or the other": entry_of_the_one_or_the_other,
+    "entry at what a new list says": at_a_place_by_a_new_list,
+    "entry at the text of a new list": at_a_text_of_a_new_list,
     "append by a method of the class": lambda: APPEND(CALLS, 1),
     "append by a caller of methods": lambda: CALLING(CALLS),
     "append to a list of a class": lambda: Counter.seen.append(1),
@@ -117,11 +194,21 @@ KEEPING: dict[str, Callable[[], Any]] = {
     "entry of an object": lambda: COUNTER[0],
     "property": lambda: COUNTER.value,
     "constructor": again,
+    "constructor by another name": lambda: STARTED.start() or STARTED.calls,  # type: ignore[func-returns-value]
+    "constructor by a name outside": lambda: INITIALISING(COUNTER) or COUNTER.calls,  # type: ignore[func-returns-value]
+    "constructor of another object": lambda: Known() and 1,
+    "constructor of another object by super": lambda: Later() and LATER.calls,
+    "constructor within": initialised_within,
     "attribute of a function": lambda: 1 * counted(),
     "table that grows": lambda: GROWING[len(GROWING)],
     "cache": lambda: remembered.cache_info().hits,
     "tensor": lambda: TENSOR.add_(1),
     "result of torch": lambda: torch.add(TENSOR, 1, out=TENSOR),
+    "means that torch keeps": lambda: torch.nn.functional.batch_norm(torch.ones(2, 1), TENSOR, TENSOR, training=True),
+    "means that torch itself keeps": lambda: torch.instance_norm(
+        torch.ones(1, 1, 2), None, None, TENSOR, TENSOR, True, 0.1, 1e-5, False
+    ),
+    "torch in place": lambda: torch.nn.functional.relu(TENSOR, True),
     "layer": lambda: NORMALISED(torch.ones(2, 1)),
     "setattr": lambda: setattr(COUNTER, "calls", 1),
     "random numbers": lambda: torch.rand(1),

@@ -86,6 +86,11 @@ RANDOM_OF_TORCH = (
     "rand", "empty", "normal", "bernoulli", "binomial", "multinomial", "poisson", "seed", "initial_seed", "manual_seed", "rrelu",
     "gumbel_softmax", "fractional_max_pool",
 )  # fmt: skip
+#: What its functions change of what they are handed, by the name of a parameter, and those without names of parameters.
+CHANGED_BY_TORCH, CHANGING_OF_TORCH = (
+    {"inplace", "running_mean", "max_norm"},
+    ("batch_norm", "instance_norm", "moving_avg", "dropout"),
+)
 QUESTIONS_OF_TORCH = ("is_", "are_", "has_", "get_", "set_", "typename", "_")
 
 
@@ -232,6 +237,8 @@ def _asked(code: types.CodeType, function: types.FunctionType, allowed: frozense
                 return "is"
         elif item.opname in ASKING:
             return ASKING[item.opname]
+        elif item.opname == "LOAD_SUPER_ATTR" and (item.arg or 0) & 2:  # super with arguments, since Python 3.12
+            return "super"
         elif item.opname == "FORMAT_VALUE" and item.argval[0] is not None:  # as {n!r}
             return "text"
         elif item.opname.startswith(NAMED):
@@ -240,7 +247,8 @@ def _asked(code: types.CodeType, function: types.FunctionType, allowed: frozense
                 continue
             is_special = name.startswith("__") and name.endswith("__")
             if name == CONSTRUCTOR and code.co_name == CONSTRUCTOR and "super" in code.co_names:
-                is_special = instructions[place - 1].opname != "CALL"  # as super().__init__
+                before = instructions[place - 1]  # as super().__init__, and not super(Other, another).__init__
+                is_special = before.opname != "CALL" or bool(before.arg)
             if is_special and item.opname.startswith(ATTRIBUTES):
                 return str(name)
             if name not in allowed and (name in OTHERS or (name in BUILTINS and name not in known)):
@@ -304,8 +312,10 @@ def _may_ask(name: str, value: Any) -> bool:
         is_function = isinstance(value, (types.BuiltinFunctionType, types.BuiltinMethodType))
         if is_function or (isinstance(value, types.FunctionType) and module in WRITTEN_IN_PYTHON):
             asking = (*QUESTIONS_OF_TORCH, *RANDOM_OF_TORCH)
-            return any(
-                one.startswith(asking) or one.endswith("_") or "dropout" in one for one in (name, value.__name__)
+            code = getattr(value, "__code__", None)
+            return (code is not None and not CHANGED_BY_TORCH.isdisjoint(code.co_varnames[: code.co_argcount])) or any(
+                one.startswith(asking) or one.endswith("_") or any(part in one for part in CHANGING_OF_TORCH)
+                for one in (name, value.__name__)
             )
         if isinstance(value, types.ModuleType):
             return value.__name__ not in MODULES_OF_TORCH

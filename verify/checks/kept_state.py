@@ -14,12 +14,12 @@ import inspect
 import operator
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from verify.vocabulary.referred import defaults_of, named_values
+from verify.vocabulary.referred import bare, defaults_of, named_values
 
 #: What claims compute with.
 LIBRARIES = {"torch", "numpy", "sympy", "flint", "mpmath"}
@@ -37,6 +37,8 @@ FIRST_IN_PLACE = 13
 MAKING = ("BUILD_LIST", "BUILD_MAP", "BUILD_SET", "LIST_EXTEND", "DICT_UPDATE", "SET_UPDATE")
 #: Where an object gets its attributes.
 INITIALISERS = {"__init__", "__post_init__"}
+#: What puts one value on the stack and does nothing else.
+LOADING = {"LOAD_FAST", "LOAD_CONST", "LOAD_DEREF", "LOAD_GLOBAL"}
 IMMUTABLE = (str, bytes, int, float, complex, tuple, frozenset, type, types.ModuleType, type(None))
 
 
@@ -50,10 +52,12 @@ def state_kept(functions: Sequence[types.FunctionType]) -> str | None:
     values = [value for function in functions for value in _in_reach(function)]
     for function in functions:
         for code in _codes(function.__code__):
-            if how := _attribute_changed(code):
+            if how := _attribute_changed(code, is_method=code is function.__code__):
                 return how
+        if how := next(_renamed_initialisers([*named_values(function).values(), *defaults_of(function)]), None):
+            return how
     for value in values:
-        if how := _moving(value):
+        if how := _moving(value) or next(_renamed_initialisers(_members(value)), None):
             return how
     if any(
         isinstance(value, (list, dict, set, bytearray, collections.deque, np.ndarray)) or _is_tensor(value)
@@ -102,6 +106,27 @@ def _in_reach(function: types.FunctionType) -> Iterator[Any]:
                 stack.append(type(value))
 
 
+def _members(value: Any) -> list[Any]:
+    """What a container, a partial function or a namespace holds, and what a class calls by another name than its own."""
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if isinstance(value, type) and _is_own(value):
+        return [member for name, member in vars(value).items() if name not in INITIALISERS]
+    if isinstance(value, (dict, types.MappingProxyType)):
+        return [*value.keys(), *value.values()]
+    if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
+        return list(value)
+    return list(vars(value).values()) if isinstance(value, types.SimpleNamespace) or _is_own(value) else []
+
+
+def _renamed_initialisers(values: Iterable[Any]) -> Iterator[str]:
+    """What initialises an object, among values that can be called: Python calls it for new objects, others for any."""
+    for value in values:
+        code = getattr(bare(value), "__code__", None)
+        if isinstance(code, types.CodeType) and code.co_name in INITIALISERS:
+            yield code.co_name
+
+
 def _is_own(value: Any) -> bool:
     """Whether a class is one that a claim's module may have made, or an object with attributes is of such a class."""
     kind = value if isinstance(value, type) else type(value)
@@ -133,26 +158,46 @@ def _moving(value: Any) -> str | None:
     return "a source of random numbers" if library in {"numpy", "random"} and hasattr(value, "bit_generator") else None
 
 
-def _attribute_changed(code: types.CodeType) -> str | None:
-    """An attribute that code sets, but for those of a new object."""
+def _attribute_changed(code: types.CodeType, is_method: bool) -> str | None:
+    """An attribute that code sets, but for those of a new object: where a method initialises what it is called with."""
     instructions = list(dis.get_instructions(code))
+    is_initialiser = is_method and code.co_name in INITIALISERS
+    own = code.co_varnames[:1]
     for place, item in enumerate(instructions):
+        if (
+            is_initialiser
+            and item.opname.startswith(("STORE_FAST", "STORE_DEREF"))
+            and set(own) & set(_variables(item))
+        ):
+            return f"another {own[0]}"
         if item.opname in ("STORE_ATTR", "DELETE_ATTR"):
             owner = instructions[place - 1]
-            is_self = owner.opname in ("LOAD_FAST", "LOAD_DEREF") and (owner.argval,) == code.co_varnames[:1]
-            is_new = code.co_name in INITIALISERS and is_self
-            if not is_new or item.opname == "DELETE_ATTR":
+            is_self = owner.opname in ("LOAD_FAST", "LOAD_DEREF") and (owner.argval,) == own and not item.is_jump_target
+            if not (is_initialiser and is_self) or item.opname == "DELETE_ATTR":
                 return str(item.argval)
     return None
+
+
+def _variables(item: dis.Instruction) -> tuple[str, ...]:
+    """The variables that an instruction stores: some versions of Python do two things in one."""
+    return item.argval if isinstance(item.argval, tuple) else (item.argval,)
 
 
 def _changed(code: types.CodeType) -> str | None:
     """How code changes a container that it may not have made."""
     instructions = list(dis.get_instructions(code))
     fresh = _fresh(code, instructions)
+
+    def is_fresh(start: int, place: int) -> bool:
+        """Whether what one instruction loads is new, and the others up to a place load what comes above it, on every way."""
+        first, between = instructions[start], instructions[start + 1 : place]
+        is_straight = not any(item.is_jump_target for item in instructions[start + 1 : place + 1])
+        is_new = first.opname == "LOAD_FAST" and first.argval in fresh
+        return is_new and is_straight and all(item.opname in LOADING for item in between)
+
     for place, item in enumerate(instructions):
         if item.opname in STORING:
-            if not (instructions[place - 2].opname == "LOAD_FAST" and instructions[place - 2].argval in fresh):
+            if not is_fresh(place - (3 if item.opname == "STORE_SLICE" else 2), place):
                 return "an entry"
         elif _is_in_place(item):
             if instructions[place + 1].argval not in fresh:
@@ -160,7 +205,7 @@ def _changed(code: types.CodeType) -> str | None:
         elif (
             item.opname.startswith(ATTRIBUTES)
             and (item.argval in CHANGING or item.argval.rstrip("_") + "_" == item.argval)
-            and not (instructions[place - 1].opname == "LOAD_FAST" and instructions[place - 1].argval in fresh)
+            and not is_fresh(place - 1, place)
         ):
             return str(item.argval)
     return "out" if any(isinstance(names, tuple) and "out" in names for names in code.co_consts) else None
@@ -177,12 +222,12 @@ def _fresh(code: types.CodeType, instructions: Sequence[dis.Instruction]) -> set
     found = set(code.co_varnames[code.co_argcount + code.co_kwonlyargcount + several :])
     for place, item in enumerate(instructions):
         if item.opname.startswith("STORE_FAST"):
-            before = instructions[place - 1]
+            before, *earlier = [one for one in instructions[place - 1 :: -1][:3] if one.opname != "PRECALL"]
             # what is called with an iterator alone is a comprehension
-            around = [one.opname for one in instructions[place - 3 : place - 1]]
-            is_comprehension = before.opname == "CALL" and "GET_ITER" in around
-            if not (_is_in_place(before) or is_comprehension or before.opname in MAKING):
-                found.discard(item.argval)
+            is_comprehension = before.opname == "CALL" and earlier[0].opname == "GET_ITER"
+            is_made = _is_in_place(before) or is_comprehension or before.opname in MAKING
+            if not is_made or item.is_jump_target or item.opname != "STORE_FAST":  # as in `found = known or []`
+                found.difference_update(_variables(item))
     return found
 
 

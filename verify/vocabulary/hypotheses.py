@@ -31,11 +31,11 @@ WORDS = {
     "is idempotent": (r"idempotent", r"projection"),
 }
 
-#: The index of a symbol, which runs: Q_k and U_{k,h}, and not Q_{1}, which is one of several.
-_RUNNING = r"(?:_(?:\{[^}]*[a-z][^}]*\}|[a-z](?![A-Za-z0-9])))?"
+#: The index of a symbol, which runs: Q_k and U_{k,h}, and not Q_{1} or Q_{1,h}, which are some of several.
+_RUNNING = r"(?:_(?:\{[^}0-9]*[a-z][^}0-9]*\}|[a-z](?![A-Za-z0-9])))?"
 _T = r"\^(?:\{?\\top\}?|\{?T\}?)"
 #: A sentence about a symbol begins, names it and perhaps others beside it, says their shapes, and ends after the property.
-_BEGINS = r"(?:^|[,;] |\b(?:so that|such that|where) )(?:every |each |all of |all )?"
+_BEGINS = r"(?:^|(?P<after>[,;] )|\b(?:so that|such that|where) )(?:every |each |all of |all )?"
 _BESIDE = r"(?:\\[A-Za-z]+|[A-Z]|[a-z])(?:_(?:\{[^}]*\}|[A-Za-z0-9]+))?(?![A-Za-z0-9])"
 _SHAPE = r"(?: of shape \([^)]*\)| in R\^\{[^}]*\})*"
 _ENDS = r"(?=$|[,.;]| \(| and\b| for every\b)"
@@ -70,7 +70,11 @@ EQUATIONS = {
 _ROW, _PART = r"_(?:\{\[?[a-z], ?:\]?\}|\{?[a-z]\}?)", r"_\{[a-z], ?[a-z]\}"
 
 #: A text with one of these words states a property of an input sometimes, of one of several, or not at all.
-UNCERTAIN = re.compile(r"(?i)\b(not|no|never|neither|nor|or|if|unless|except|without|almost|nearly|roughly)\b|n't\b")
+UNCERTAIN = re.compile(
+    r"(?i)\b(not|no|never|neither|nor|or|if|unless|except|without|almost|nearly|roughly|approximately|asymptotically|either|"
+    r"sometimes|often|usually|mostly|one of|every other|even|odd|on average|in expectation|in distribution|in the limit|"
+    r"at initiali[sz]ation)\b|n't\b|\bfor some \\?(?-i:[a-z])\b"
+)
 #: What may stand at a symbol: its index and its transpose or another power.
 _INDICES = r"(?:_(?:\{[^}]*(?:\[[^]]*\][^}]*)?\}|[a-z]))?"
 
@@ -116,7 +120,14 @@ def says(text: str, symbol: str, property_: str) -> bool:
     ]
     if known in SAID:
         said = rf"(?:{SAID[known]}){_ENDS}"
-        ways += [rf"{_BEGINS}{subject}(?:{_IS}|{_WITH}){said}", rf"\bwith {subject}{_WITH}{said}"]
+        if any(
+            not (
+                at["after"] and re.search(rf"(?:^| ){_BESIDE}{_SHAPE}$", text[: at.start()])
+            )  # as of "the trace of P, Q"
+            for at in re.finditer(rf"{_BEGINS}{subject}(?:{_IS}|{_WITH}){said}", text)
+        ):
+            return True
+        ways.append(rf"\bwith {subject}{_WITH}{said}")
     return any(re.search(way, text) for way in ways)
 
 
