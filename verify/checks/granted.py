@@ -95,7 +95,7 @@ def _gap(condition: Condition) -> sympy.Expr:
 def _is_sum(expression: sympy.Expr) -> bool:
     """Whether an expression is a sum of multiples of sizes and a number."""
     symbols = expression.free_symbols
-    if not symbols:  # as the 0.5 of a float
+    if not symbols:
         return bool(expression.is_number)
     return bool(expression.is_polynomial(*symbols) and sympy.Poly(expression, *symbols).total_degree() <= 1)
 
