@@ -7,7 +7,6 @@ or nothing is decided about one, as on a device that computes nothing any more, 
 
 from __future__ import annotations
 
-import dataclasses
 import fnmatch
 import functools
 import inspect
@@ -19,8 +18,8 @@ from typing import Any
 import torch
 
 from tests.wrong_layers import Layer, layers
+from verify.gate.arguments import seeds_of
 from verify.gate.checking import Gate, gate
-from verify.gate.comparison import Comparison
 from verify.gate.findings import BROKEN, SATISFIED, Finding
 
 
@@ -40,11 +39,7 @@ def on_device(function: Any, device: str) -> Any:
 def seeded(layer: Layer, seed: int, device: str = "cpu") -> Gate:
     """The gate of a layer, whose draws are those of another seed."""
     function = layer.make() if device == "cpu" else on_device(layer.make(), device)
-    made = gate(layer.subject, function, adapter=layer.adapter, device=device)
-    made.settings = dataclasses.replace(made.settings, seed=seed)
-    if made.comparison:
-        made.comparison = Comparison(made.profile, made.standing, made.settings)
-    return made
+    return gate(layer.subject, function, adapter=layer.adapter, device=device, seed=seed)
 
 
 def alarms(layer: Layer, seed: int, device: str = "cpu", shrinking: bool = True) -> list[Finding]:
@@ -61,9 +56,8 @@ def alarms(layer: Layer, seed: int, device: str = "cpu", shrinking: bool = True)
 def main(seeds: str, glob: str = "*", device: str = "cpu") -> int:
     """Print one line for each layer at each seed from the first to the last, and what is broken in full."""
     torch.set_num_threads(1)
-    first, _, last = seeds.partition(":")
     broken = tried = 0
-    for seed in range(int(first), int(last or first) + 1):
+    for seed in seeds_of(seeds):
         for layer in (each for each in layers()[1] if fnmatch.fnmatchcase(each.subject, glob)):
             start = time.process_time()
             found = alarms(layer, seed, device)

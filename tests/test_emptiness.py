@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from tests.part_of_claims import tried
+from tests.efforts import tried
 from tests.statements.emptiness import empty
 from verify.checks.settings import settings_for
 from verify.matrix import frobenius_norm, hadamard, ones, row_sums, softmax, spectral_norm, sqrt, total

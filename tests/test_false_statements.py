@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.efforts import whole_or_part
 from tests.fuzzing import counterexamples
 from tests.fuzzing.breaking import WAYS, Scope, broken
 from tests.fuzzing.campaign import Tally, TooLong, at_most, campaign, described, tried
@@ -31,7 +32,7 @@ SAMPLE = {"identity": 40, "bound": 14, "law": 50, "inequality": 30, "formula": 1
 @pytest.mark.long("the first statement imports torch's compiler, at its first derivative")
 @pytest.mark.parametrize("source", SAMPLE)
 def test_what_numbers_refute_is_not_proved(source: str, pytestconfig: pytest.Config) -> None:
-    tally, sample = Tally(), SAMPLE[source] // (1 if pytestconfig.option.effort == "deep" else 2)
+    tally, sample = Tally(), whole_or_part(pytestconfig, SAMPLE[source], SAMPLE[source] // 2)
     for number in range(sample):
         tally.add(tried(0, number, source))
     assert not tally.failures, "\n\n".join(map(described, tally.failures))

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import verify
+from tests.efforts import is_deep, whole_or_part
 from theorems.adapters import attention_kernel, multihead_attention
 from verify.checks.units import unit_at
 from verify.gate import measure
@@ -237,8 +238,8 @@ def test_every_definition_can_be_drawn_and_passes_for_itself(
 ) -> None:
     """In one precision, subjects in turns; at effort deep in both."""
     made = gate(name, definition_of(name))
-    dtypes = ("float64", "float32")
-    for dtype in dtypes if pytestconfig.option.effort == "deep" else (dtypes[number % 2],):
+    dtypes = ["float64", "float32"]
+    for dtype in whole_or_part(pytestconfig, dtypes, [dtypes[number % 2]]):
         finding = made.run("definition", dtype)
         assert finding.status == SATISFIED and finding.residual <= 1 and finding.ulps is not None
 
@@ -250,7 +251,7 @@ NAMED = [(name, variant.name) for name in verify.subjects() for variant in profi
 def test_named_variants_are_caught_and_recognised(name: str, variant: str, pytestconfig: pytest.Config) -> None:
     """Most at the inputs as they are drawn: to make them small takes most of the time, and effort deep always does."""
     function = next(item.function for item in profile_of(name).variants if item.name == variant)
-    for shrinking in (True,) if pytestconfig.option.effort == "deep" else (False, True):
+    for shrinking in (True,) if is_deep(pytestconfig) else (False, True):
         made = gate(name, function, dtypes=["float64"])
         finding = made.run("definition", "float64", shrinking=shrinking)
         assert finding.status == BROKEN
@@ -429,7 +430,7 @@ def test_derivatives_of_functions_of_jax_arrays_with_a_mask(cut, pytestconfig):
         return jax.nn.softmax(jax.numpy.where(M, Q @ keys.T / Q.shape[1] ** 0.5, -jax.numpy.inf), -1) @ V
 
     # JAX compiles a function anew at every shape
-    sizes = None if pytestconfig.option.effort == "deep" else {"m": 2, "n": 3, "d_K": 2, "d_V": 2}
+    sizes = None if is_deep(pytestconfig) else {"m": 2, "n": 3, "d_K": 2, "d_V": 2}
     made = gate("transformer.masked_attention", attention, adapter=from_jax, dtypes=["float64"], sizes=sizes)
     assert made.run("first-derivatives", "float64").status == (BROKEN if cut else SATISFIED)
 

@@ -2,7 +2,8 @@
 
 At effort deep each layer meets every comparison in both precisions, and whatever is broken is made small.  Otherwise those
 wrong layers that the table of the docs makes the first of their kind meet the comparison that it names, and only wrong values
-with a cause are made small; of each subject, every comparison is met by some right layer, in float64 and float32 in turns.
+with a cause are made small.  Every right layer meets the values of the definition, in float64 or float32, and of each subject
+some right layer meets every other comparison.
 What the definition gives at a point is computed once for all layers of a subject.
 """
 
@@ -19,6 +20,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.efforts import is_deep, whole_or_part
 from tests.wrong_layers import BY_MODULE, Layer, layers
 from verify.gate.checking import Gate, gate
 from verify.gate.findings import BROKEN, COMPARISONS, DEFINITION, FIRST, FORWARD, LONG, SECOND, SIZES, Finding
@@ -37,8 +39,8 @@ ROWS: list[tuple[str, str, str, str, str]] = []
 POINTS: dict[str, Points] = {}
 #: Both precisions.
 DTYPES = ("float64", "float32")
-#: What is dealt to the right layers of a subject in turns.
-GROUPS = ((DEFINITION, SIZES), (FIRST, SECOND, FORWARD), (LONG,))
+#: What is dealt to the right layers of a subject in turns; all of them meet the definition.
+GROUPS = ((SIZES,), (FIRST, SECOND, FORWARD), (LONG,))
 #: So many wrong layers that it catches every comparison has at any effort, if there are as many.
 AT_LEAST = 3
 #: Comparisons, each in one precision.
@@ -70,28 +72,32 @@ def first_of_their_kind() -> list[Layer]:
 
 
 def dealt() -> list[tuple[Layer, Checks]]:
-    """Every right layer with what it meets below effort deep: of its subject, the groups that fall to its number."""
+    """Every right layer with what it meets below effort deep: the definition, and the groups that fall to its number."""
     counts, numbers, turns = Counter(layer.subject for layer in RIGHT), Counter[str](), Counter[str]()
     found = []
     for layer in RIGHT:
         number, apart = numbers[layer.subject], min(counts[layer.subject], len(GROUPS))
         numbers[layer.subject] += 1
         mine: Checks = []
-        for check in itertools.chain(*GROUPS[number % apart :: apart]):
+        for check in (DEFINITION, *itertools.chain(*GROUPS[number % apart :: apart])):
             mine.append((check, DTYPES[turns[check] % 2]))
             turns[check] += 1
         found.append((layer, mine))
     return found
 
 
+def all_of_right_layers() -> list[tuple[Layer, Checks]]:
+    """Every right layer with what it meets at effort deep."""
+    return [(layer, every(layer)) for layer in RIGHT]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """At effort deep, all layers and all that they can meet."""
-    deep = metafunc.config.option.effort == "deep"
     if "wrong" in metafunc.fixturenames:
-        some = WRONG if deep else first_of_their_kind()
+        some = whole_or_part(metafunc.config, WRONG, first_of_their_kind())
         metafunc.parametrize("wrong", some, ids=[layer.name for layer in some])
     if "right" in metafunc.fixturenames:
-        cases = [(layer, every(layer)) for layer in RIGHT] if deep else dealt()
+        cases = all_of_right_layers() if is_deep(metafunc.config) else dealt()
         metafunc.parametrize(("right", "checks"), cases, ids=[layer.name for layer in RIGHT])
 
 
@@ -128,7 +134,7 @@ def test_every_wrong_layer_is_caught(wrong: Layer, pytestconfig: pytest.Config) 
     """By the comparison that the table names; at effort deep, that no earlier one catches it."""
     torch.manual_seed(0)  # a layer that drops weights at random may give the same values a dozen times at few of them
     start = time.process_time()
-    deep, (known, cause) = pytestconfig.option.effort == "deep", (part.strip() for part in TABLE[wrong.name])
+    deep, (known, cause) = is_deep(pytestconfig), (part.strip() for part in TABLE[wrong.name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made, checks = made_of(wrong), every(wrong) if deep else [(known, dtype) for dtype in DTYPES]
@@ -181,11 +187,18 @@ def test_the_chosen_wrong_layers_have_every_kind_of_mistake() -> None:
 def test_the_right_layers_of_each_subject_meet_every_comparison_in_turns() -> None:
     met = dealt()
     assert [layer for layer, _ in met] == RIGHT and all(checks for _, checks in met)
-    groups = set(itertools.chain(*GROUPS))
+    assert all(sum(check == DEFINITION for check, _ in checks) == 1 for _, checks in met)
+    groups = {DEFINITION, *itertools.chain(*GROUPS)}
     for subject in {layer.subject for layer in RIGHT}:
         assert {check for layer, checks in met if layer.subject == subject for check, _ in checks} == groups
     assert {cell for _, checks in met for cell in checks} == {(check, dtype) for check in groups for dtype in DTYPES}
-    assert {check for layer in RIGHT for check, _ in every(layer)} == groups
+    everything = all_of_right_layers()
+    assert [layer for layer, _ in everything] == RIGHT
+    for (layer, some), (_, all_checks) in zip(met, everything, strict=True):
+        can = {check for check, _ in made_of(layer).checks} & groups
+        assert set(all_checks) == {(check, dtype) for check in can for dtype in DTYPES}
+        assert {cell for cell in some if cell[0] in can} <= set(all_checks)
+    assert {check for _, all_checks in everything for check, _ in all_checks} == groups
 
 
 def test_the_collection_is_large_and_prints_its_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 import verify
+from tests.efforts import is_deep, whole_or_part
 from tests.wrong_layers.encodings import between
 from tests.wrong_layers.kernels import band, positions, same_sequence, slopes
 from verify.checks.units import unit_at
@@ -141,7 +142,7 @@ SUMS: list[tuple[Any, str]] = [(lambda T: torch.softmax(T, -1), SATISFIED), (in_
 
 def sums_at(number: int, config: pytest.Config) -> list[tuple[Any, str]]:
     """What the subject of this number in a list meets: at effort deep both, otherwise right sums and wrong ones in turns."""
-    return SUMS if config.option.effort == "deep" else [SUMS[number % 2]]
+    return whole_or_part(config, SUMS, [SUMS[number % 2]])
 
 
 @pytest.mark.parametrize(("number", "subject"), list(enumerate(positioned(None))))
@@ -269,7 +270,7 @@ def test_sums_in_float16_are_found_where_keys_are_alike(subject: str, layer: Any
             assert gap is not None and (gap.residual > 4 if status == BROKEN else gap.residual < 0.5)
             met += 1
         assert met
-        if subject == "hessian.attention" or pytestconfig.option.effort == "deep":
+        if subject == "hessian.attention" or is_deep(pytestconfig):
             assert made.run("long-sequences", "float16", shrinking=False).status == status
 
 
@@ -358,7 +359,7 @@ def test_right_kernels_have_no_bias_at_any_seed(
 ) -> None:
     made = gate(subject, right, dtypes=[dtype])
     assert made.comparison is not None
-    for seed in range(seeds if pytestconfig.option.effort == "deep" else 4):
+    for seed in range(whole_or_part(pytestconfig, seeds, 4)):
         made.comparison.settings = dataclasses.replace(made.settings, seed=seed)
         assert made.run("bias", dtype).status == SATISFIED
 

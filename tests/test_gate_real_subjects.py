@@ -12,6 +12,8 @@ import pytest
 import torch
 
 import verify
+from tests.efforts import whole_or_part
+from tests.part_of_comparisons import reported
 from theorems.adapters import (
     attention_kernel,
     curvature_operator,
@@ -23,7 +25,7 @@ from theorems.adapters import (
 )
 from verify.gate.adapters import from_numpy
 from verify.gate.checking import gate
-from verify.gate.findings import BROKEN, SATISFIED, UNCHECKABLE
+from verify.gate.findings import BROKEN, DEFINITION, SATISFIED, UNCHECKABLE
 from verify.vocabulary import InputError
 
 pytestmark = pytest.mark.kept("docs/your-implementation.md", "docs/fully-masked-rows.md")
@@ -49,13 +51,20 @@ def available(backend: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("backend", ["math", "flash", "efficient", "cudnn"])
-def test_scaled_dot_product_attention_in_every_backend(backend):
+def causes_of_values(subject: str, implementation: Any, **options: Any) -> list[str]:
+    """Why its values are wrong."""
+    made = gate(subject, implementation, **options)
+    finding = made.run(DEFINITION, "float64")
+    assert finding.status == BROKEN
+    return made.causes_of(finding)
+
+
+@pytest.mark.parametrize(("number", "backend"), list(enumerate(["math", "flash", "efficient", "cudnn"])))
+def test_scaled_dot_product_attention_in_every_backend(number, backend, pytestconfig):
     if not available(backend):
         pytest.skip(f"the {backend} backend of scaled_dot_product_attention does not run on this device")
-    report = verify.check(
-        "hessian.attention", sdpa(backend), adapter=attention_kernel(), claims="hessian.*-v*", dtypes=["float64"]
-    )
+    options = {"adapter": attention_kernel(), "claims": "hessian.*-v*", "dtypes": ["float64"]}
+    report = reported(number, pytestconfig, "hessian.attention", sdpa(backend), **options)
     assert_right(report)
     second = {finding.check: finding.status for finding in report.findings}["hessian.thm-3.2-vv"]
     # fused kernels have no second derivatives: the theorem is undecided, not satisfied
@@ -63,30 +72,32 @@ def test_scaled_dot_product_attention_in_every_backend(backend):
 
 
 @pytest.mark.parametrize(
-    "subject", ["skipless.self_attention", "dynamics.attention_head", "convergence.self_attention"]
+    ("number", "subject"),
+    list(enumerate(["skipless.self_attention", "dynamics.attention_head", "convergence.self_attention"])),
 )
-def test_scaled_dot_product_attention_under_the_scales_of_other_papers(subject):
-    report = verify.check(subject, sdpa("math"), adapter=attention_kernel(subject), dtypes=["float64"])
+def test_scaled_dot_product_attention_under_the_scales_of_other_papers(number, subject, pytestconfig):
+    options = {"adapter": attention_kernel(subject), "dtypes": ["float64"]}
+    report = reported(number, pytestconfig, subject, sdpa("math"), **options)
     assert_right(report)
     assert report.satisfied
 
 
-def test_multihead_attention():
-    report = verify.check("dynamics.multi_head_attention", torch.nn.MultiheadAttention, adapter=multihead_attention)
+def test_multihead_attention(pytestconfig):
+    subject = "dynamics.multi_head_attention"
+    report = reported(3, pytestconfig, subject, torch.nn.MultiheadAttention, adapter=multihead_attention)
     assert_right(report)
     assert "dynamics.prop-5.1" in report.satisfied
 
 
-@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
-def test_attention_of_a_hugging_face_model_built_from_its_configuration(implementation):
+@pytest.mark.parametrize(("number", "implementation"), list(enumerate(["eager", "sdpa"])))
+def test_attention_of_a_hugging_face_model_built_from_its_configuration(number, implementation, pytestconfig):
     pytest.importorskip("transformers", reason="transformers is not installed (extra 'hugging-face')")
     try:
         from transformers.models.vit.modeling_vit import ViTAttention
     except (ImportError, RuntimeError) as problem:
         pytest.skip(f"transformers cannot be imported here: {problem}")
-    report = verify.check(
-        "dynamics.multi_head_attention", ViTAttention, adapter=lambda module: hugging_face_vit(module, implementation)
-    )
+    adapter = {"adapter": lambda module: hugging_face_vit(module, implementation)}
+    report = reported(number, pytestconfig, "dynamics.multi_head_attention", ViTAttention, **adapter)
     if implementation == "sdpa":
         assert_right(report)
     else:  # its softmax is computed in float32, whatever the dtype of the tokens
@@ -97,21 +108,19 @@ def test_attention_of_a_hugging_face_model_built_from_its_configuration(implemen
 # -- normalisation and initialisation ----------------------------------------------------------------------------------
 
 
-def test_rms_norm_is_that_of_the_paper_over_sqrt_d():
-    assert_right(verify.check("dynamics.rms_norm", torch.nn.RMSNorm, adapter=rms_norm))
-    as_it_is = verify.check(
+def test_rms_norm_is_that_of_the_paper_over_sqrt_d(pytestconfig):
+    assert_right(reported(2, pytestconfig, "dynamics.rms_norm", torch.nn.RMSNorm, adapter=rms_norm))
+    as_it_is = causes_of_values(
         "dynamics.rms_norm",
         torch.nn.functional.rms_norm,
         adapter=lambda norm: lambda Y, g: norm(Y, Y.shape[1:], g, 0.0),
     )
-    assert as_it_is.causes == ["rows have unit mean square, not unit norm: sqrt(D) times longer than in this paper"]
+    assert as_it_is == ["rows have unit mean square, not unit norm: sqrt(D) times longer than in this paper"]
 
 
 def test_the_constant_under_the_root_of_rms_norm_is_found():
-    report = verify.check(
-        "dynamics.rms_norm", torch.nn.RMSNorm, adapter=lambda m: rms_norm(m, eps=None), dtypes=["float64"]
-    )
-    assert report.causes == ["a constant eps = 2^-52, torch's default in float64, is added under the root"]
+    found = causes_of_values("dynamics.rms_norm", torch.nn.RMSNorm, adapter=lambda m: rms_norm(m, eps=None))
+    assert found == ["a constant eps = 2^-52, torch's default in float64, is added under the root"]
 
 
 def test_orthogonal_initialisation_is_uniform():
@@ -171,19 +180,22 @@ def polar_factor(n: int, m: int, generator: Any, samples: int, dtype: Any) -> An
     return U @ V
 
 
-@pytest.mark.parametrize("seed", [0, 1, 7])
+SEEDS = (0, 1, 7)
+
+
 @pytest.mark.parametrize(
-    ("sampler", "right"),
+    ("number", "sampler", "right"),
     [
-        (uniform_source, False), (a_row_of_larger_variance, False), (pairs_of_equal_columns, False),
-        (pairs_of_equal_samples, False), (right_up_to_four, False), (polar_factor, True),
+        (0, uniform_source, False), (1, a_row_of_larger_variance, False), (2, pairs_of_equal_columns, False),
+        (3, pairs_of_equal_samples, False), (4, right_up_to_four, False), (5, polar_factor, True),
     ],
 )  # fmt: skip
-def test_samplers_are_compared_at_larger_sizes(sampler, right, seed):
+def test_samplers_are_compared_at_larger_sizes(number, sampler, right, pytestconfig):
     made = gate("osa.stiefel_uniform", sampler, claims="osa.alg-1")
-    made.settings = dataclasses.replace(made.settings, seed=seed)
-    finding = made.run("law", "float64")
-    assert finding.status == (SATISFIED if right else BROKEN), finding.why
+    for seed in whole_or_part(pytestconfig, SEEDS, (SEEDS[number % len(SEEDS)],)):
+        made.settings = dataclasses.replace(made.settings, seed=seed)
+        finding = made.run("law", "float64")
+        assert finding.status == (SATISFIED if right else BROKEN), finding.why
 
 
 # -- the matrix exponential --------------------------------------------------------------------------------------------
@@ -208,11 +220,11 @@ def test_softmax_of_scipy():
     assert report.satisfied == []  # the claim is about a derivative
 
 
-def test_exponential_of_torch_for_a_batch_and_for_a_single_matrix():
+def test_exponential_of_torch_for_a_batch_and_for_a_single_matrix(pytestconfig):
     def of_a_batch(S: Any) -> Any:
         return torch.linalg.matrix_exp(S.expand(2, *S.shape))[0]
 
-    verify.check("osa.matrix_exponential", of_a_batch, claims="osa.thm-c.1").raise_if_broken()
+    reported(0, pytestconfig, "osa.matrix_exponential", of_a_batch, claims="osa.thm-c.1").raise_if_broken()
     single = verify.check("osa.matrix_exponential", torch.linalg.matrix_exp, claims="osa.so-n", dtypes=["float64"])
     gap = single.findings[0].residual
     # torch 2.13 cuts the series of a single matrix of small norm short; a version that does not is right
@@ -226,13 +238,14 @@ def curvlinops() -> Any:
     return pytest.importorskip("curvlinops", reason="curvlinops is not installed (extra 'curvature')")
 
 
-def test_hessian_and_gauss_newton_operators_of_curvlinops():
+def test_hessian_and_gauss_newton_operators_of_curvlinops(pytestconfig):
     library = curvlinops()
-    for subject, operator, claims in (
+    for number, (subject, operator, claims) in enumerate((
         ("hessian.loss_hessian", library.HessianLinearOperator, ["hessian.loss-hessian-qk"]),
         ("hessian.outer_product_hessian", library.GGNLinearOperator, ["hessian.thm-3.1-qk", "hessian.thm-3.1-vv"]),
-    ):
-        report = verify.check(subject, operator, adapter=curvature_operator, dtypes=["float64"])
+    )):  # fmt: skip
+        options = {"adapter": curvature_operator, "dtypes": ["float64"]}
+        report = reported(number, pytestconfig, subject, operator, **options)
         assert_right(report)
         assert set(claims) <= set(report.satisfied)
 

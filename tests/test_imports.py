@@ -90,8 +90,11 @@ def test_the_top_of_the_engine_stays_short() -> None:
     }
 
 
-def test_the_steps_of_a_certificate_are_read_by_a_module_alone() -> None:
-    """All rules are declared wherever their claims are looked up, and not only after the provers are loaded."""
+def test_imports_in_a_new_interpreter_give_no_warning_and_declare_all_rules() -> None:
+    """Wherever the claims of rules are looked up, these are declared, and not only after the provers are loaded."""
     asked = "from verify.checks.certificate_steps import facts_of_checker; print(facts_of_checker(['smallest gain of a product']))"
-    found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False)
-    assert "norms.smallest-gain-of-a-product" in found.stdout, found.stderr
+    layers = ", ".join(f"verify.{name}" for layer in LAYERS for name in layer.split(" | "))
+    code = f"{asked}; import {layers}; verify.vocabulary.load()"
+    command = [sys.executable, "-W", "error", "-c", code]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "norms.smallest-gain-of-a-product" in found.stdout and found.returncode == 0, found.stderr

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.efforts import whole_or_part
 from tests.kernel_values import Values
 from verify.kernel import bounds, varying
 from verify.kernel import quantities as q
@@ -361,7 +362,7 @@ def test_every_rule_holds_in_numbers(case: str, scale: float, pytestconfig: pyte
         1e-7 if any(word in case for word in ("chain", "deriv", "differential")) else 1e-9
     )  # of difference quotients
     rng = np.random.default_rng(7)
-    for _ in range(8 if pytestconfig.option.effort == "deep" else 3):
+    for _ in range(whole_or_part(pytestconfig, 8, 3)):
         values = Values(SIZES, {"x": -0.7, "e": 0.3, "z": 0.0}, arrays(rng, scale))
         assert all(values.number(a) <= values.number(b) * (1 + 1e-9) for a, b in compared)
         for k in range(SIZES["k"]) if left.free else [0]:

@@ -21,6 +21,7 @@ import mpmath
 import pytest
 
 from tests.kernel_points import Point
+from tests.test_kernel_hypotheses import certificate_of
 from tests.test_kernel_hypotheses import expanded as with_definitions
 from verify import matrix
 from verify.checks.certified import kept_of
@@ -39,12 +40,12 @@ pytestmark = pytest.mark.kept("rocq/*.py")
 
 FOUND = json.loads((ROOT / "theorems/kernel.json").read_text(encoding="utf-8"))["claims"]
 REGISTRY = load()
-CERTIFICATES = {
-    name: json.loads(line)
+GRADED = [
+    name
     for name, line in {name: kept_of(REGISTRY[name]) for name in FOUND if name in REGISTRY}.items()
     if line is not None and sha256(line.encode()).hexdigest() == FOUND[name]["certificate"]  # others have no grade
-}
-WITH_CONDITIONS = [name for name in CERTIFICATES if FOUND[name]["conditions"]]
+]
+WITH_CONDITIONS = [name for name in GRADED if FOUND[name]["conditions"]]
 MASKED = "transformer.masked-softmax-jacobian"
 #: Layers that give 0 in a row where nothing may be attended to; the theorems divide by the sums of rows.
 EMPTY_ROWS = {"transformer.empty-rows-jacobian-query", "transformer.empty-rows-mean-jacobian"}
@@ -64,7 +65,7 @@ def deep_expressions() -> Iterator[None]:
 @pytest.mark.parametrize("name", WITH_CONDITIONS)
 def test_conditions_hold_where_the_file_says_so(name: str) -> None:
     """The conditions as the exporter writes them now, from the certificate that is kept, at one draw of every domain."""
-    claim, said = conditions.exported(CERTIFICATES[name]), FOUND[name]
+    claim, said = conditions.exported(certificate_of(name)), FOUND[name]
     assert [f"{what} {entry}" for what, entry in claim.conditions] == said["conditions"]
     assert words_of(claim) == said["assumed"] and len(said["assumed"]) > 0
     found = conditions.met(claim, REGISTRY[name], rounds=1)
@@ -74,7 +75,7 @@ def test_conditions_hold_where_the_file_says_so(name: str) -> None:
 
 
 def test_every_claim_in_the_file_was_tested() -> None:
-    assert all(FOUND[name]["met"]["inputs"] >= 10 for name in CERTIFICATES)
+    assert all(FOUND[name]["met"]["inputs"] >= 10 for name in GRADED)
 
 
 def test_what_assumes_more_than_its_claim_is_about_a_ramp_away_from_its_kink_or_empty_rows() -> None:
@@ -84,7 +85,7 @@ def test_what_assumes_more_than_its_claim_is_about_a_ramp_away_from_its_kink_or_
     more -= EMPTY_ROWS
     assert {"convergence.eq-73", "convergence.algorithm-1"} <= more
     for name in more:
-        assert "step" in json.dumps(CERTIFICATES[name]) or "relu" in json.dumps(CERTIFICATES[name])
+        assert "step" in json.dumps(certificate_of(name)) or "relu" in json.dumps(certificate_of(name))
         assert re.fullmatch(r"sum_.* softmax\(.* is not 0", FOUND[name]["assumed"][-1])
 
 
@@ -93,7 +94,7 @@ def test_what_assumes_more_than_its_claim_is_about_a_ramp_away_from_its_kink_or_
 
 def planted(what: str, argument: Any, slots: tuple[Any, ...] = (), name: str = MASKED) -> dict[str, Any]:
     """What is found of a claim whose theorem assumes this besides."""
-    claim = conditions.exported(CERTIFICATES[name])
+    claim = conditions.exported(certificate_of(name))
     argument = argument(claim) if callable(argument) else argument
     claim.add_node(10**6, Node(("Log",), slots, argument))
     claim.conditions.append((what, 10**6))
@@ -136,12 +137,12 @@ def test_what_has_no_value_is_not_met() -> None:
 
 
 def test_a_size_that_may_be_0_and_a_scalar_that_may_be_negative_are_found() -> None:
-    made = copy.deepcopy(CERTIFICATES["transformer.rms-norm-jacobian"])
+    made = copy.deepcopy(certificate_of("transformer.rms-norm-jacobian"))
     made["sizes"]["less"] = ["+", ["size", "d"], ["q", -1, 1]]
     found = conditions.met(conditions.exported(made), REGISTRY["transformer.rms-norm-jacobian"], rounds=1)
     assert found["not met"].keys() == {"size less"}
     number = "dynamics.eq-97-oscillation"
-    claim = conditions.exported(CERTIFICATES[number])
+    claim = conditions.exported(certificate_of(number))
     claim.scalars["eta"] = 0
     assert conditions.met(claim, REGISTRY[number], rounds=1)["not met"].keys() == {"scalar eta"}
 
@@ -209,11 +210,11 @@ def test_where_a_side_has_no_value_nothing_is_asked() -> None:
 @pytest.mark.parametrize("name", [MASKED, "transformer.rms-norm-jacobian", "convergence.eq-73"])
 def test_expressions_mean_here_what_they_mean_in_the_certificate(name: str) -> None:
     """Balls of the exporter's expressions against numbers of the certificate's, derivatives as difference quotients."""
-    claim, stated = conditions.exported(CERTIFICATES[name]), REGISTRY[name]
-    part = CERTIFICATES[name]["parts"][0]
+    claim, stated = conditions.exported(certificate_of(name)), REGISTRY[name]
+    part = certificate_of(name)["parts"][0]
     own, taken, largest = claim.bound(part["indices"]), itertools.count(), 0.0
     sides = [expanded(claim.read(part[side], own, {})) for side in ("left", "right")]
-    written = [with_definitions(part[side], CERTIFICATES[name], taken) for side in ("left", "right")]
+    written = [with_definitions(part[side], certificate_of(name), taken) for side in ("left", "right")]
     for draw, seed, arrays in conditions.drawn(stated, 1)[:9:4]:
         here = conditions.meaning(claim, stated, draw, seed, arrays)
         point = point_of(claim, here)

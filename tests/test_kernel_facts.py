@@ -10,6 +10,7 @@ from typing import Any
 import mpmath
 import pytest
 
+from tests.efforts import whole_or_part
 from tests.kernel_points import DIGITS, Point, Undefined
 from tests.test_kernel import FALSE, ONE, RULES, TRUE, certificate, f, minus, softmax, t
 from verify.kernel import identities
@@ -149,7 +150,7 @@ def compared(seed: int, kind: str) -> tuple[int, bool]:
 @pytest.mark.parametrize("kind", ["any", "positive", "zeros"])
 def test_random_expressions_keep_their_values(kind: str, pytestconfig: pytest.Config) -> None:
     """Wherever an expression is defined its normal form is, with the same value: at zeros and negative numbers as well."""
-    count, tried = 0, 250 if pytestconfig.option.effort == "deep" else 100
+    count, tried = 0, whole_or_part(pytestconfig, 250, 100)
     for seed in range(tried):
         found, same = compared(seed, kind)
         assert same, seed

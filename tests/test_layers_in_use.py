@@ -13,6 +13,8 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 import verify
+from tests.efforts import is_deep
+from tests.part_of_comparisons import reported
 from theorems.adapters.layers import hugging_face_attention
 from theorems.adapters.libraries import jax_kernel
 from theorems.transformer.definitions import attention_layer, masked_attention
@@ -132,26 +134,29 @@ WRONG: list[tuple[str, Callable[..., Any], str | None]] = [
 
 @pytest.mark.parametrize(("subject", "wrong", "cause"), WRONG, ids=[subject for subject, _, _ in WRONG])
 def test_wrong_layers_are_broken_and_told_why(subject: str, wrong: Callable[..., Any], cause: str | None) -> None:
-    report = verify.check(subject, wrong, claims="transformer.*s*", dtypes=["float64"])
-    assert "definition" in report.broken
-    assert report.causes == ([] if cause is None else [cause])
+    made = gate(subject, wrong, dtypes=["float64"])
+    finding = made.run(DEFINITION, "float64")
+    assert finding.status == BROKEN
+    assert made.causes_of(finding) == ([] if cause is None else [cause])
 
 
 @pytest.mark.parametrize(
-    ("subject", "module"),
+    ("number", "subject", "module"),
     [
-        ("transformer.batched_attention", scaled_dot_product_attention),
-        ("transformer.masked_attention", scaled_dot_product_attention),
-        ("transformer.causal_attention", scaled_dot_product_attention),
-        ("transformer.attention_layer", torch.nn.MultiheadAttention),
-        ("transformer.attention_layer", torch.nn.MultiheadAttention(8, 2)),
-        ("transformer.layer_norm", torch.nn.LayerNorm),
-        ("transformer.rms_norm", torch.nn.RMSNorm(16)),
+        (0, "transformer.batched_attention", scaled_dot_product_attention),
+        (1, "transformer.masked_attention", scaled_dot_product_attention),
+        (2, "transformer.causal_attention", scaled_dot_product_attention),
+        (3, "transformer.attention_layer", torch.nn.MultiheadAttention),
+        (0, "transformer.attention_layer", torch.nn.MultiheadAttention(8, 2)),
+        (1, "transformer.layer_norm", torch.nn.LayerNorm),
+        (2, "transformer.rms_norm", torch.nn.RMSNorm(16)),
     ],
-    ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", "an instance"),
+    ids=lambda value: str(value) if isinstance(value, (int, str)) else getattr(value, "__name__", "an instance"),
 )
-def test_kernels_and_modules_of_torch_need_no_adapter(subject: str, module: Any) -> None:
-    report = verify.check(subject, module)
+def test_kernels_and_modules_of_torch_need_no_adapter(
+    number: int, subject: str, module: Any, pytestconfig: pytest.Config
+) -> None:
+    report = reported(number, pytestconfig, subject, module)
     report.raise_if_broken()
     assert report.satisfied
 
@@ -163,7 +168,7 @@ def test_a_subclass_is_known_by_its_base_and_a_stranger_is_not() -> None:
 
     assert recognised("transformer.layer_norm", torch.nn.Linear) is None
     assert recognised("transformer.rms_norm", torch.nn.LayerNorm) is None
-    assert verify.check("transformer.layer_norm", Mine, dtypes=["float64"]).broken
+    assert gate("transformer.layer_norm", Mine).run(DEFINITION, "float64", shrinking=False).status == BROKEN
     recognise("toy.subject", f"{__name__}.plain")(lambda function: function)
     assert recognised("toy.subject", plain) is not None
 
@@ -191,11 +196,11 @@ TRANSFORMERS = [
 
 
 @pytest.mark.long("the first imports transformers")
-@pytest.mark.parametrize("name", TRANSFORMERS)
-def test_attention_of_transformers_is_recognised(name: str) -> None:
-    module = imported(name)
-    verify.check("transformer.attention_layer", module).raise_if_broken()
-    eager = verify.check("transformer.attention_layer", module, adapter=hugging_face_attention("eager"))
+@pytest.mark.parametrize(("number", "name"), list(enumerate(TRANSFORMERS)))
+def test_attention_of_transformers_is_recognised(number: int, name: str, pytestconfig: pytest.Config) -> None:
+    subject, module = "transformer.attention_layer", imported(name)
+    reported(number, pytestconfig, subject, module).raise_if_broken()
+    eager = reported(number, pytestconfig, subject, module, adapter=hugging_face_attention("eager"))
     assert {finding.dtype for finding in eager.findings if finding.status == "broken"} <= {"float64"}
 
 
@@ -219,7 +224,7 @@ FEW_SIZES = {
     ],
 )
 def test_layers_of_flax_and_equinox_are_recognised(subject: str, name: str, pytestconfig: pytest.Config) -> None:
-    made = gate(subject, imported(name), sizes=None if pytestconfig.option.effort == "deep" else FEW_SIZES[subject])
+    made = gate(subject, imported(name), sizes=None if is_deep(pytestconfig) else FEW_SIZES[subject])
     for check in [DEFINITION] + [FIRST] * ("norm" in subject):
         assert made.run(check, "float32").status == SATISFIED
 
@@ -228,7 +233,7 @@ def test_layers_of_flax_and_equinox_are_recognised(subject: str, name: str, pyte
 def test_attention_of_flax_computes_in_32_bits(pytestconfig: pytest.Config) -> None:
     """Without dropout it is jax.nn.dot_product_attention, whose logits and softmax have 32 bits."""
     subject = "transformer.attention_layer"
-    sizes = None if pytestconfig.option.effort == "deep" else FEW_SIZES[subject]
+    sizes = None if is_deep(pytestconfig) else FEW_SIZES[subject]
     made = gate(subject, imported("flax.nnx.MultiHeadAttention"), sizes=sizes)
     finding = made.run(DEFINITION, "float64")
     assert finding.status == BROKEN and made.causes_of(finding) == ["it computes in float32"]

@@ -35,6 +35,7 @@ from tests.arithmetics import (
     quietly,
     sizes,
 )
+from tests.efforts import is_deep
 from verify.arithmetics import Constant, free_exponentials, precision, to_balls, to_rationals
 from verify.arithmetics.jets import variables
 from verify.matrix import (
@@ -460,29 +461,32 @@ def series_of_exp(A: torch.Tensor) -> torch.Tensor:
     return added
 
 
-def point_of_modes() -> torch.Tensor:
-    return torch.randn(2, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+def point_of_modes(n: int) -> torch.Tensor:
+    return torch.randn(n, n, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
 @functools.cache
-def derivative_of_series(order: int) -> torch.Tensor:
+def derivative_of_series(order: int, n: int) -> torch.Tensor:
     """Of the sum of squares of the series, in reverse mode; it is the same in every mode."""
     found = lambda A: series_of_exp(A).square().sum()  # noqa: E731
     for _ in range(order):
         found = jacrev(found)
-    return found(point_of_modes())  # type: ignore[no-any-return]
+    return found(point_of_modes(n))  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("modes", [each for k in (1, 2, 3) for each in itertools.product((jacrev, jacfwd), repeat=k)])
 @pytest.mark.parametrize("in_a_batch", [False, True])
-def test_derivatives_of_expm_are_right_in_every_mode(in_a_batch: bool, modes: tuple[Callable[..., Any], ...]) -> None:
+def test_derivatives_of_expm_are_right_in_every_mode(
+    in_a_batch: bool, modes: tuple[Callable[..., Any], ...], pytestconfig: pytest.Config
+) -> None:
     """Two derivatives in forward mode through a function with rules of its own are wrong in torch 2.13 to 2.15."""
-    A = point_of_modes()
+    n = 3 if is_deep(pytestconfig) else 2
+    A = point_of_modes(n)
     found = lambda A: expm(A).square().sum()  # noqa: E731
     for mode in modes:
         found = mode(found)
-    value = vmap(found)(A.expand(2, 2, 2))[1] if in_a_batch else found(A)
-    torch.testing.assert_close(value, derivative_of_series(len(modes)), rtol=1e-12, atol=1e-12)
+    value = vmap(found)(A.expand(2, n, n))[1] if in_a_batch else found(A)
+    torch.testing.assert_close(value, derivative_of_series(len(modes), n), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.claims_that_fail import Square, toy
-from tests.part_of_claims import tried
+from tests.efforts import tried
 from verify.checks.evaluation import defect_of
 from verify.checks.laws import called_like
 from verify.inputs.generators import systematic

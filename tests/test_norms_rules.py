@@ -11,6 +11,7 @@ import pytest
 import sympy
 
 from tests.declared_rules import stated, stated_in
+from tests.efforts import whole_or_part
 from tests.symbolic_cases import newton_schulz
 from verify.arithmetics.norms import (
     assumed,
@@ -226,7 +227,7 @@ def checked(known: World, rng: np.random.Generator) -> dict[str, int]:
 
 @pytest.mark.long("each rule is tried in numbers, on six draws")
 def test_no_rule_gives_less_than_the_quantity(pytestconfig: pytest.Config) -> None:
-    for seed in (0, 1) if pytestconfig.option.effort == "deep" else (0,):
+    for seed in whole_or_part(pytestconfig, [0, 1], [0]):
         every_rule_is_tried(seed)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from tests.part_of_claims import tried
+from tests.efforts import tried
 from verify.checks import checks_of
 from verify.checks.invariants import nothing_unstated, unstated
 from verify.checks.preparations import all_reached, coverage, problems_of_preparation

@@ -11,6 +11,7 @@ import torch
 
 import theorems
 import verify
+from tests.efforts import whole_or_part
 from theorems.reference import references
 from verify.checks.settings import settings_for
 from verify.gate.checking import gate
@@ -117,7 +118,7 @@ def test_the_stated_accuracy_is_met(name, pytestconfig):
     claim.batched, claim._oracle = False, claim.the_formula
     sides = ComparedSides(claim.the_formula, claim.the_oracle, bound=False)
     domains = len(applicable_domains(claim))
-    wanted = max(2 * domains, SETTINGS.effort.examples) if pytestconfig.option.effort == "deep" else domains
+    wanted = whole_or_part(pytestconfig, max(2 * domains, SETTINGS.effort.examples), domains)
     draws = [draw.arrays(claim, 1) for draw in systematic(claim, wanted, SETTINGS.seed)]
     for dtype, stated in zip(("float64", "float32"), reference.ulps, strict=True):
         samples = [sample_at(claim, sides, arrays, SETTINGS, dtype, of_values=True) for arrays in draws]
@@ -139,7 +140,7 @@ def own_layer(method):
 @pytest.mark.long("the first imports torch's compiler, which torch passes operations under random rounding through")
 @pytest.mark.parametrize(("method", "dtype"), [("frame", "float32"), ("dense", "float64")])
 def test_our_own_layer_passes_the_gate(method, dtype, pytestconfig):
-    dtypes = ["float64", "float32"] if pytestconfig.option.effort == "deep" else [dtype]
+    dtypes = whole_or_part(pytestconfig, ["float64", "float32"], [dtype])
     report = verify.check("osa.attention", own_layer(method), claims="osa.thm-c.1", dtypes=dtypes)
     report.raise_unless_ok()
 

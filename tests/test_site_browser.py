@@ -14,6 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.efforts import is_deep
 from tests.site_scan import scan
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -109,7 +110,7 @@ def test_what_stands_in_a_page_does_not_run(browser: Browser, site: Path, tmp_pa
 @pytest.mark.parametrize("name", KINDS)
 def test_pages_are_accessible(browser: Browser, site: Path, name: str, pytestconfig: pytest.Config) -> None:
     """One page of every kind; at effort deep all papers, claims, errata and maps."""
-    pages = (site / name).parent.glob("*.html") if pytestconfig.option.effort == "deep" else [site / name]
+    pages = (site / name).parent.glob("*.html") if is_deep(pytestconfig) else [site / name]
     for page in sorted(pages):
         require_accessible(browser, site, page.relative_to(site).as_posix())
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.efforts import is_deep
 from tests.made_up_evidence import with_links
 from verify.evidence.verdicts import judge_all
 from verify.report import Report, restricted, write
@@ -19,12 +20,14 @@ from verify.site import building, write_site
 pytestmark = pytest.mark.kept(".")
 
 CHANGED = "dynamics.eq-34"
-#: The claims, with what they link to, on a site that is written over and over.
+#: The claims, with what they link to, on a site that is written over and over; at effort deep it has all of those of `site`.
 FEW = ("dynamics.prop-4.1", "osa.alg-1", "osa.cost-ssa")
 
 
 @pytest.fixture(scope="module")
-def few(full_report: Report) -> Report:
+def few(full_report: Report, pytestconfig: pytest.Config) -> Report:
+    if is_deep(pytestconfig):
+        return full_report
     return restricted(full_report, list(with_links(full_report.claims, FEW).values()))
 
 
@@ -103,7 +106,13 @@ CHANGES: dict[str, tuple[Callable[[Report], Report], set[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", CHANGES)
+#: Why one takes long.
+WHOLE = pytest.mark.long("no page stands where a claim is gone, so that a whole site is written twice")
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=[WHOLE] if what == "a claim less" else []) for what in CHANGES]
+)
 def test_what_changed_is_made_again_and_the_site_is_what_it_would_be_anew(
     few: Report, again: Path, tmp_path: Path, what: str
 ) -> None:

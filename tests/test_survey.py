@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from verify.gate.checking import check
+from verify.gate.findings import DEFINITION, LEFT_OUT, SECOND, UNCHECKABLE, UNREACHED
 from verify.gate.survey import Surveyed, SurveyRow, examine_layer, layers_of, page, rows_of
 from verify.vocabulary import InputError
 
@@ -22,8 +24,8 @@ def norm(X, gamma, epsilon):
     return X * torch.rsqrt((X * X).mean(-1, keepdim=True) + epsilon) * gamma
 
 
-def row_of(make, **options):
-    return examine_layer(Surveyed("torch", "planted", NORM, make, **options))
+def row_of(make, seeds=(0,), **options):
+    return examine_layer(Surveyed("torch", "planted", NORM, make, **options), seeds=seeds)
 
 
 def test_a_right_layer_satisfies_its_definition_in_every_precision():
@@ -35,7 +37,11 @@ def test_a_right_layer_satisfies_its_definition_in_every_precision():
 def test_a_wrong_layer_deviates():
     row = row_of(lambda: lambda X, gamma, epsilon: norm(X, gamma, 2 * epsilon), precisions=("float64", "float32"))
     assert row.accuracy("float64") == row.accuracy("float32") == "**deviates**"
-    assert len(row.deviations) == 2 and "deviating from it: 1;" in page([row], "quick")
+    assert (
+        "float64: " in row.deviations
+        and "; float32: " in row.deviations
+        and "deviating from it: 1;" in page([row], "quick")
+    )
     known = SurveyRow(
         Surveyed("torch", "planted", NORM, lambda: None, convention="epsilon counts twice."), reports=row.reports
     )
@@ -57,7 +63,7 @@ def test_an_adapter_that_fails_is_no_deviation_of_values():
         raise ValueError("sizes")
 
     row = row_of(lambda: raising, precisions=("float32",))
-    assert row.accuracy("float32") == "raises" and "ValueError: sizes" in row.deviations[0]
+    assert row.accuracy("float32") == "raises" and "ValueError: sizes" in row.deviations
 
 
 def test_an_absent_library_is_said_to_be_absent():
@@ -67,6 +73,61 @@ def test_an_absent_library_is_said_to_be_absent():
     row = row_of(absent)
     assert row.accuracy("float64") == "not installed" and not row.reports and not row.deviations
     assert "1 layers at effort quick. Installed: 0." in page([row], "quick")
+
+
+def test_a_library_that_lacks_another_is_not_said_to_be_absent():
+    def lacking():
+        raise ModuleNotFoundError("No module named 'vision'\nat all", name="vision")
+
+    assert row_of(lacking).accuracy("float64") == "cannot be imported: No module named 'vision'"
+
+
+def wrong_at(monkeypatch, *seeds, factor=2):
+    """What makes RMSNorm, of which epsilon counts `factor` times while the gate checks it at one of `seeds`."""
+    asked = []
+
+    def noted(*args, seed, **options):
+        asked.append(seed)
+        return check(*args, seed=seed, **options)
+
+    monkeypatch.setattr("verify.gate.survey.check", noted)
+    return lambda: lambda X, gamma, epsilon: norm(X, gamma, (factor if asked[-1] in seeds else 1) * epsilon)
+
+
+def test_a_deviation_at_one_seed_is_one_and_says_at_which(monkeypatch):
+    row = row_of(wrong_at(monkeypatch, 2), seeds=range(4), precisions=("float32",))
+    assert row.accuracy("float32") == "**deviates**" and not row.theorems and not row.derivatives
+    assert row.deviations.startswith("float32 at seed 2: ")
+    text = page([row], "quick")
+    assert "deviating from it: 1;" in text and "checked at the seeds 0 to 3:" in text
+    assert text.split("\n| torch | ")[1].split("\n")[0].endswith("| 0 to 3 |")
+    right = row_of(wrong_at(monkeypatch, 7), seeds=range(2), precisions=("float32",))
+    assert not right.deviations and right.accuracy("float32").endswith(" ulps")
+
+
+def test_a_row_says_what_holds_at_all_its_seeds():
+    each = [row_of(lambda: norm, seeds=[seed], precisions=("float32",)) for seed in (0, 1, 4)]
+    row = row_of(lambda: norm, seeds=(0, 1, 4), precisions=("float32",))
+    errors = [float(one.accuracy("float32").removesuffix(" ulps")) for one in each]
+    assert len(set(errors)) > 1 and row.accuracy("float32") == f"{max(errors):.2g} ulps"
+    assert row.theorems == each[0].theorems and row.seeds == "0, 1, 4"
+    found = row.reports["float32"][1]
+    lost = next(finding for finding in found.findings if finding.check == found.satisfied[-1])
+    lost.status = UNREACHED
+    next(finding for finding in found.findings if finding.check == SECOND).status = LEFT_OUT
+    assert row.theorems == each[0].theorems - 1 and row.derivatives == "first, forward; no second"
+    next(finding for finding in found.findings if finding.check == DEFINITION).status = UNCHECKABLE
+    assert row.accuracy("float32") == "not checkable"
+
+
+def test_a_seed_is_no_negative_number():
+    with pytest.raises(InputError, match="seed: expected an integer >= 0"):
+        row_of(lambda: norm, seeds=[-1])
+
+
+def test_rows_of_other_seeds_are_told_apart():
+    rows = [row_of(lambda: norm, seeds=seeds, precisions=("float32",)) for seeds in ([0], [1])]
+    assert "Each layer was checked at the seeds that its row names" in page(rows, "quick")
 
 
 @pytest.mark.parametrize("name", ["torch: RMSNorm", "torch: scaled_dot_product_attention, flash"])
@@ -92,10 +153,17 @@ def test_unknown_layers_are_refused():
 
 def test_the_command_writes_the_page(tmp_path):
     output = tmp_path / "survey.md"
-    command = [sys.executable, "-m", "verify", "survey", "torch: RMSNorm", "--output", str(output)]
+    command = [sys.executable, "-m", "verify", "survey", "torch: RMSNorm", "--seeds", "1:2", "--output", str(output)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0 and "[1/1] torch: RMSNorm" in run.stderr
-    assert f"| torch | RMSNorm | `{NORM}` |" in output.read_text(encoding="utf-8")
+    assert run.returncode == 0 and f"[2/2] torch: RMSNorm, as {NORM}, seed 2" in run.stderr
+    text = output.read_text(encoding="utf-8")
+    assert f"| torch | RMSNorm | `{NORM}` |" in text and "was checked at the seeds 1 to 2:" in text
+
+
+def test_seeds_that_are_none_are_named():
+    command = [sys.executable, "-m", "verify", "survey", "torch: RMSNorm", "--seeds", "2:1"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 2 and "--seeds: expected a seed, or two as FIRST:LAST" in run.stderr
 
 
 def test_the_page_has_every_layer():
@@ -119,7 +187,21 @@ def test_rows_of_layers_that_are_not_checked_again_are_kept(tmp_path):
 
 
 def test_a_kept_deviation_is_still_one():
-    planted = Surveyed("torch", "planted", NORM, lambda: lambda X, gamma, epsilon: norm(X, gamma, 2 * epsilon))
-    text = page([examine_layer(planted)], "quick")
-    (row,) = rows_of(text, [planted])
-    assert row.deviations and page([row], "quick") == text
+    wrong = lambda X, gamma, epsilon: norm(X, gamma, 2 * epsilon)  # noqa: E731
+    planted = [
+        Surveyed("torch", "planted", NORM, lambda: wrong, note="Epsilon is the one that is given."),
+        Surveyed("torch", "planted", "transformer.layer_norm", lambda: lambda X, *rest: X),
+    ]
+    text = page([examine_layer(each) for each in planted], "quick")
+    rows = rows_of(text, planted)
+    assert all(row.deviations for row in rows) and rows[0].deviations != rows[1].deviations
+    assert page(rows, "quick") == text
+
+
+def test_a_kept_row_keeps_its_version_and_its_seeds():
+    layers = [Surveyed("torch", name, NORM, lambda: norm, precisions=("float32",)) for name in ("old", "new")]
+    older = examine_layer(layers[0], seeds=(3,))
+    older.version = "1.0"
+    (kept,) = rows_of(page([older], "quick"), layers)
+    text = page([kept, examine_layer(layers[1])], "quick")
+    assert [(row.version, row.seeds) for row in rows_of(text, layers)] == [("1.0", "3"), (torch.__version__, "0")]

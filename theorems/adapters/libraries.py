@@ -1,6 +1,6 @@
 """Attention layers of more libraries as the subject `transformer.attention_layer`, and kernels of JAX as `batched_attention`.
 
-Seven families of transformers, flax.linen, jax.nn, keras, x-transformers and diffusers; each adapter takes the class, and
+Seven families of transformers, flax.linen, jax.nn, keras, timm, x-transformers and diffusers; each adapter takes the class, and
 makes the layer anew at the sizes and with the weights that are drawn.  Biases are zero, dropout is off, rotations are by
 angle 0, windows longer than the rows.
 """
@@ -229,6 +229,19 @@ def x_transformers_layer(grouped: bool = False, flash: bool = False) -> Callable
         return titled(adapted, module)
 
     return adapter
+
+
+def timm_layer(module: Any) -> Function:
+    """timm.layers.Attention, without groups of heads; its masks are true where a key is allowed."""
+
+    def adapted(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: int, G: int) -> Any:
+        import torch
+
+        made = _on_meta(lambda: module(X.shape[2], num_heads=H, proj_bias=False))
+        *W, out = _of_all_heads((W_Q, W_K, W_V, W_O), H, G)
+        return call_module(made, {"qkv.weight": torch.cat(W, dim=1).T, "proj.weight": out.T}, X, attn_mask=M)
+
+    return titled(adapted, module)
 
 
 def diffusers_layer(processor: str) -> Callable[[Any], Function]:

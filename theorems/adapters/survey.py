@@ -9,7 +9,7 @@ from typing import Any
 from theorems.adapters import attention_kernel, sdpa
 from theorems.adapters.layers import batched_kernel, causal_kernel, hugging_face_attention, masked_kernel, repeated
 from theorems.adapters.libraries import (
-    diffusers_layer, hugging_face_family, keras_attention_layer, keras_on_torch, x_transformers_layer,
+    diffusers_layer, hugging_face_family, keras_attention_layer, keras_on_torch, timm_layer, x_transformers_layer,
 )  # fmt: skip
 from verify.gate.survey import surveyed
 
@@ -21,6 +21,10 @@ IN_TURNS = "heads take groups of keys in turns, head h has those of group h mod 
 FEW_SIZES = (
     "At a few sizes alone (3 and 17 tokens, or widths 3, 4 and 33), since JAX compiles anew for each; not in bfloat16, and not "
     "in long sequences."
+)
+ADDED_NARROWLY = (
+    "On the CPU, LayerNorm adds up the gradients of beta over the rows in bfloat16, if it is given bfloat16: if 1025 rows each "
+    "bring 1, the sum is 256."
 )
 BIAS_FREE = "Biases are 0, dropout is off."
 
@@ -46,7 +50,7 @@ def _torch() -> None:
     surveyed("torch", "MultiheadAttention, eval", LAYER, heads, adapter=eval_mode, note=WITHOUT_GROUPS)
     surveyed("torch", "flex_attention, not compiled", "hessian.attention",
         named("torch.nn.attention.flex_attention", "flex_attention"), adapter=attention_kernel())  # fmt: skip
-    surveyed("torch", "LayerNorm", "transformer.layer_norm", named("torch.nn", "LayerNorm"))
+    surveyed("torch", "LayerNorm", "transformer.layer_norm", named("torch.nn", "LayerNorm"), note=ADDED_NARROWLY)
     surveyed("torch", "RMSNorm", "transformer.rms_norm", named("torch.nn", "RMSNorm"))
 
 
@@ -118,7 +122,7 @@ def _others() -> None:
     surveyed(
         "keras", "MultiHeadAttention, on torch", LAYER, keras_on_torch, adapter=keras_attention_layer, note=BIAS_FREE
     )
-    surveyed("timm", "Attention", LAYER, named("timm.layers", "Attention"))
+    surveyed("timm", "Attention", LAYER, named("timm.layers", "Attention"), adapter=timm_layer, note=WITHOUT_GROUPS)
     attention = named("x_transformers.x_transformers", "Attention")
     for flash in (False, True):
         surveyed("x_transformers", f"Attention, {'flash' if flash else 'eager'}", LAYER, attention,

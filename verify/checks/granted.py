@@ -71,9 +71,11 @@ def _of_sizes(condition: Condition, claim: Claim) -> Condition:
 
 
 def _factors(condition: Condition) -> list[sympy.Expr]:
-    """The factors of what a condition says is not 0."""
-    numerator = sympy.fraction(sympy.together(condition.expression))[0]
-    return [factor.as_base_exp()[0] for factor in sympy.Mul.make_args(sympy.factor(numerator))]
+    """The factors of what a condition says is not 0, but for numbers that are not 0."""
+    exact = sympy.nsimplify(condition.expression, rational=True)  # floats in a factor are rounded
+    numerator = sympy.fraction(sympy.together(exact))[0]
+    bases = (factor.as_base_exp()[0] for factor in sympy.Mul.make_args(sympy.factor(numerator)))
+    return [base for base in bases if base.free_symbols or not base.is_nonzero]
 
 
 def _is_decided(factor: sympy.Expr, claim: Claim) -> bool:
@@ -95,8 +97,6 @@ def _gap(condition: Condition) -> sympy.Expr:
 def _is_sum(expression: sympy.Expr) -> bool:
     """Whether an expression is a sum of multiples of sizes and a number."""
     symbols = expression.free_symbols
-    if not symbols:
-        return bool(expression.is_number)
     return bool(expression.is_polynomial(*symbols) and sympy.Poly(expression, *symbols).total_degree() <= 1)
 
 

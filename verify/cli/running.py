@@ -160,13 +160,14 @@ def _soak(options: argparse.Namespace) -> int:
     from verify.evidence.parallel import already_found, run_tasks, tasks_of
     from verify.evidence.runner import judge
     from verify.evidence.store import EvidenceWriter, current, in_force, read
+    from verify.gate.arguments import seeds_of
 
     registry = load(options.package)
     chosen = registry.matching(*options.claims)
     require_jobs(options.jobs)
     fingerprints = {claim.id: fingerprint(claim) for claim in chosen}
     failing: dict[tuple[str, str], dict[int, str]] = {}
-    for seed in _seeds(options.seeds):
+    for seed in seeds_of(options.seeds):
         settings = settings_for(options.effort, seed)
         records = current(read(options.evidence)[0], fingerprints)
         undrawn = {
@@ -187,14 +188,6 @@ def _soak(options: argparse.Namespace) -> int:
         print(f"{claim_id} {check} at seeds {', '.join(map(str, seeds))}: {why}")
     print(f"{len(failing)} checks fail at a seed of {options.seeds}, effort {options.effort}")
     return 1 if failing else 0
-
-
-def _seeds(text: str) -> range:
-    first, colon, last = text.partition(":")
-    numbers = [first, last if colon else first]
-    if not all(number.isdecimal() for number in numbers) or int(numbers[0]) > int(numbers[1]):
-        raise InputError("--seeds", "a seed, or two as FIRST:LAST, none negative", repr(text))
-    return range(int(numbers[0]), int(numbers[1]) + 1)
 
 
 def _witnesses(options: argparse.Namespace) -> int:

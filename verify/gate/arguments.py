@@ -163,3 +163,12 @@ def dtypes_of(dtypes: Sequence[str] | None) -> tuple[str, ...] | None:
     if isinstance(dtypes, str) or not isinstance(dtypes, Sequence) or not dtypes:
         raise InputError("dtypes", "a list of precisions by name, or None", shown(dtypes))
     return tuple(dtypes)
+
+
+def seeds_of(text: str) -> range:
+    """The seeds that an option --seeds names: one, or two as FIRST:LAST, both included; raises `InputError` for other text."""
+    first, colon, last = text.partition(":")
+    numbers = [first, last if colon else first]
+    if not all(number.isdecimal() for number in numbers) or int(numbers[0]) > int(numbers[1]):
+        raise InputError("--seeds", "a seed, or two as FIRST:LAST, none negative", repr(text))
+    return range(int(numbers[0]), int(numbers[1]) + 1)

@@ -204,13 +204,14 @@ def gate(
     sizes: Mapping[str, Any] | None = None,
     where: Callable[[Mapping[str, int]], Any] | str | None = None,
     accept: str | Sequence[str] = (),
+    seed: int | None = None,
     package: str = "theorems",
 ) -> Gate:
     """The checks of an implementation; arguments and errors as for `check`."""
     require_text(subject=subject)
     globs, required, accepted = texts(claims=claims), texts(require=require), texts(accept=accept)
     asked = dtypes_of(dtypes)
-    settings = settings_for(effort, None, device, tuple(dtype for dtype in asked or () if dtype not in HALVES))
+    settings = settings_for(effort, seed, device, tuple(dtype for dtype in asked or () if dtype not in HALVES))
     if asked:
         settings = replace(settings, dtypes=tuple(dict.fromkeys(asked)))
     by_subject = claims_by_subject(package) if isinstance(package, str) else {}
@@ -263,6 +264,7 @@ def check(
     sizes: Mapping[str, Any] | None = None,
     where: Callable[[Mapping[str, int]], Any] | str | None = None,
     accept: str | Sequence[str] = (),
+    seed: int | None = None,
     package: str = "theorems",
 ) -> SubjectReport:
     """Let `implementation` stand in for a subject, and report which theorems it satisfies and which it breaks.
@@ -282,9 +284,9 @@ def check(
     sizes: what the implementation admits, by name: {"d_K": 64} or {"d_K": (8, 64)}.  where: a condition on the sizes, as a
         function of a mapping or as text "package.module:function".  Claims that have none of these sizes are left out.
     effort: "quick", "ci" or "deep".  dtypes: "float64", "float32" (default both); "bfloat16"
-        and "float16" too, in which theorems are not checked.  device: a torch device.
+        and "float16" too, in which theorems are not checked.  device: a torch device.  seed: of what is drawn (default: 0).
 
-    Raises `verify.vocabulary.InputError`, naming the argument, for an unknown subject, claim, effort, dtype, device or
+    Raises `verify.vocabulary.InputError`, naming the argument, for an unknown subject, claim, effort, dtype, device, seed or
     package, an adapter that fails, and an implementation that cannot be imported.  Whatever the implementation raises,
     sys.exit and pytest.skip included, becomes part of the report.  What it does to the process (os._exit, a loop without
     end) it does to yours: `verify check` in a shell checks in a process apart.
@@ -301,6 +303,7 @@ def check(
         sizes=sizes,
         where=where,
         accept=accept,
+        seed=seed,
         package=package,
     )
     report = SubjectReport(subject, made.title, required=made.required, accepted=made.accepted)

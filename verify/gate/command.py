@@ -76,6 +76,9 @@ def add_gate_commands(commands: Any) -> None:
     )
     surveying.add_argument("--effort", default="quick", help="quick, ci or deep (default: quick)")
     surveying.add_argument(
+        "--seeds", default="0", metavar="FIRST:LAST", help="draw with each of these seeds, both included (default: 0)"
+    )
+    surveying.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
@@ -144,23 +147,32 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _survey(options: argparse.Namespace) -> int:
-    from verify.gate.survey import examine_layer, layers_of, page, rows_of
+    from verify.gate.arguments import seeds_of
+    from verify.gate.survey import SurveyRow, layers_of, page, rows_of
 
-    every, rows = layers_of(options.package), []
-    layers = layers_of(options.package, options.layers)
-    for number, layer in enumerate(layers, 1):
-        print(
-            f"[{number}/{len(layers)}] {layer.library}: {layer.layer}, as {layer.subject}", file=sys.stderr, flush=True
-        )
-        rows.append(examine_layer(layer, options.effort))
+    every, layers = layers_of(options.package), layers_of(options.package, options.layers)
+    rows = {layer.key: SurveyRow(layer) for layer in layers}
+    subjects = list(dict.fromkeys(layer.subject for layer in layers))
+    layers.sort(
+        key=lambda layer: subjects.index(layer.subject)
+    )  # points are found once for layers that follow each other
+    runs = [(seed, layer) for seed in seeds_of(options.seeds) for layer in layers]
+    for number, (seed, layer) in enumerate(runs, 1):
+        row = rows[layer.key]
+        if row.absent:
+            continue
+        told = f"[{number}/{len(runs)}] {layer.library}: {layer.layer}, as {layer.subject}, seed {seed}"
+        print(told, file=sys.stderr, flush=True)
+        row.check_at(seed, options.effort)
         if options.output is not None:  # after each row, since some take minutes; rows of other layers stay as they are
             text = options.output.read_text(encoding="utf-8") if options.output.exists() else ""
-            found = {row.layer.key: row for row in (*rows_of(text, every), *rows)}
+            checked = {key: row for key, row in rows.items() if row.seeds or row.absent}
+            found = {row.layer.key: row for row in rows_of(text, every)} | checked
             shown = [found[layer.key] for layer in every if layer.key in found]
             options.output.write_text(page(shown, options.effort), encoding="utf-8")
     if options.output is None:
-        print(page(rows, options.effort))
-    return BROKEN_STATUS if any(row.deviations for row in rows) else 0
+        print(page(list(rows.values()), options.effort))
+    return BROKEN_STATUS if any(row.deviations for row in rows.values()) else 0
 
 
 def _range(text: str) -> tuple[str, tuple[int, int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,93 +83,142 @@ def layers_of(package: str = "theorems", glob: str = "*") -> list[Surveyed]:
 
 @dataclass
 class SurveyRow:
-    """What was found of one layer: its report in each precision, or why there is none."""
+    """What was found of one layer: its reports in each precision, by seed, or why there is none.
+
+    What a row says holds at all its seeds: an error is the largest, and one seed at which the layer is broken is enough.
+    """
 
     layer: Surveyed
     version: str = ""
     absent: str = ""
-    reports: dict[str, SubjectReport] = field(default_factory=dict)
-    #: What an earlier page says of the layer, from the column float64 on, and of its deviations, where it is not checked again.
-    kept: tuple[str, ...] = ()
-    kept_deviations: tuple[str, ...] = ()
+    reports: dict[str, dict[int, SubjectReport]] = field(default_factory=dict)
+    #: What an earlier page says of the layer, by column, and of its deviations, where it is not checked again.
+    kept: Mapping[str, str] = field(default_factory=dict)
+    kept_deviations: str = ""
 
-    def why(self, dtype: str) -> str:
-        """Why the layer is broken in a precision, in words; empty where it is not, or is judged in float32."""
-        report = self.reports[dtype]
-        broken = report.with_status(BROKEN)
-        if not broken or self.is_narrower(dtype):
-            return ""
-        return "; ".join(report.causes) or broken[0].why or broken[0].accuracy()
+    def check_at(self, seed: int, effort: str = "quick") -> None:
+        """Check the layer in all its precisions at one seed more; one that cannot be imported is said to be absent."""
+        try:
+            implementation = self.layer.make()
+            self.version = importlib.metadata.version(self.layer.library.replace("_", "-"))
+        except Exception as problem:  # whatever an import raises: a missing library, or one built for another torch
+            own = getattr(problem, "name", None) in (None, self.layer.library)  # or one that the library needs
+            missing = own and isinstance(problem, ImportError)
+            self.absent = "not installed" if missing else f"cannot be imported: {str(problem).partition(chr(10))[0]}"
+            return
+        for dtype in self.layer.precisions:
+            self.reports.setdefault(dtype, {})[seed] = check(
+                self.layer.subject, implementation, adapter=self.layer.adapter, dtypes=[dtype], effort=effort,
+                where=self.layer.where, sizes=self.layer.sizes, seed=seed,
+            )  # fmt: skip
 
     @property
-    def deviations(self) -> list[str]:
-        """What deviates, in words; a layer that computes in float32 inside is judged in float32."""
-        return list(self.kept_deviations) or [
-            f"{dtype}: {self.why(dtype)}" for dtype in self.reports if self.why(dtype) and not self.layer.convention
-        ]
+    def seeds(self) -> str:
+        """At which seeds the layer was checked, in words."""
+        return self.kept.get("seeds", in_words({seed for found in self.reports.values() for seed in found}))
 
-    def is_narrower(self, dtype: str) -> bool:
+    def why(self, dtype: str) -> dict[str, list[int]]:
+        """Why the layer is broken in a precision, in words, and at which seeds; it may be judged in float32 instead."""
+        found: dict[str, list[int]] = {}
+        for seed, report in self.reports[dtype].items():
+            broken = report.with_status(BROKEN)
+            if broken and not self._is_narrower(dtype, report):
+                why = "; ".join(report.causes) or broken[0].why or broken[0].accuracy()
+                found.setdefault(why, []).append(seed)
+        return found
+
+    @property
+    def deviations(self) -> str:
+        """What deviates, in words; a layer that computes in float32 inside is judged in float32."""
+        if self.kept or self.layer.convention:
+            return self.kept_deviations
+        told = []
+        for dtype, found in self.reports.items():
+            for why, seeds in self.why(dtype).items():
+                where = "" if len(seeds) == len(found) else f" at seed{'s' * (len(seeds) > 1)} {in_words(seeds)}"
+                told.append(f"{dtype}{where}: {why}")
+        return "; ".join(told)
+
+    def _is_narrower(self, dtype: str, report: SubjectReport) -> bool:
         """Whether all that is wrong in `dtype` is that the layer computes in float32."""
-        return NARROWER.get(dtype) in self.reports[dtype].causes and "float32" in self.reports
+        return NARROWER.get(dtype) in report.causes and "float32" in self.reports
 
     def accuracy(self, dtype: str) -> str:
-        """One cell of the page: how exact the values are, or what stands against it."""
+        """One cell of the page: how exact the values are at worst, or what stands against it."""
         if self.kept:
-            return self.kept[PRECISIONS.index(dtype)]
+            return self.kept[dtype]
         if self.absent or dtype not in self.reports:
             return "" if dtype != PRECISIONS[0] else self.absent
-        report = self.reports[dtype]
-        if report.with_status(BROKEN):
-            if RAISED in self.why(dtype):
+        if why := self.why(dtype):
+            if all(RAISED in text for text in why):
                 return "raises"
-            if self.layer.convention:
-                return "another convention"
-            return "computes in float32" if self.is_narrower(dtype) else "**deviates**"
-        own = [f for f in report.findings if f.check == DEFINITION and f.status == SATISFIED]
-        if not own:
+            return "another convention" if self.layer.convention else "**deviates**"
+        if any(report.with_status(BROKEN) for report in self.reports[dtype].values()):
+            return "computes in float32"
+        own = [
+            [f.ulps for f in report.findings if f.check == DEFINITION and f.status == SATISFIED]
+            for report in self.reports[dtype].values()
+        ]
+        if not all(own):
             return "not checkable"
-        ulps = own[0].ulps
-        return "satisfied" if ulps is None else f"{ulps:.2g} ulps"
+        ulps = [each for found in own for each in found if each is not None]
+        return f"{max(ulps):.2g} ulps" if ulps else "satisfied"
+
+    def _unbroken(self, precisions: Sequence[str]) -> Iterator[list[SubjectReport]]:
+        """The reports at all seeds, of each of the precisions in which none of them is broken."""
+        for dtype in precisions:
+            reports = list(self.reports.get(dtype, {}).values())
+            if reports and not any(report.with_status(BROKEN) for report in reports):
+                yield reports
 
     @property
     def derivatives(self) -> str:
         """Which derivatives agree, and which cannot be had, in the precision in which the layer is judged."""
         if self.kept:
-            return self.kept[len(PRECISIONS)]
-        report = next((r for d, r in self.reports.items() if d in PRECISIONS[:2] and not r.with_status(BROKEN)), None)
-        if report is None:
-            return ""
-        status = {f.check: f for f in report.findings if f.check in DERIVATIVES}
-        agree = [DERIVATIVES[c] for c, f in status.items() if f.status == SATISFIED and not f.is_undecided]
-        absent = [DERIVATIVES[c] for c, f in status.items() if f.status == LEFT_OUT or f.is_undecided]
+            return self.kept["derivatives"]
+        reports = next(self._unbroken(PRECISIONS[:2]), [])
+        agree, absent = [], []
+        for check_name, title in DERIVATIVES.items():
+            found = [f for report in reports for f in report.findings if f.check == check_name]
+            if any(f.status == LEFT_OUT or f.is_undecided for f in found):
+                absent.append(title)
+            elif found and all(f.status == SATISFIED for f in found):
+                agree.append(title)
         return "; ".join(filter(None, (", ".join(agree), f"no {', '.join(absent)}" if absent else "")))
 
     @property
     def theorems(self) -> int:
-        """How many theorems hold of it."""
+        """How many theorems hold of it at every seed."""
         if self.kept:
-            return int(self.kept[-1] or 0)
-        reports = [report for report in self.reports.values() if not report.with_status(BROKEN)]
-        return max(
-            (len([name for name in report.satisfied if name not in COMPARISONS]) for report in reports), default=0
-        )
+            return int(self.kept["theorems"] or 0)
+        held = (set.intersection(*(set(each.satisfied) for each in reports)) for reports in self._unbroken(PRECISIONS))
+        return max((len(names - {*COMPARISONS}) for names in held), default=0)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Its cells on the page, one for each of `COLUMNS`."""
+        accuracies = map(self.accuracy, PRECISIONS)
+        version = self.version if self.seeds else ""
+        return *self.layer.key, *accuracies, self.derivatives, str(self.theorems or ""), version, self.seeds
 
 
-def examine_layer(layer: Surveyed, effort: str = "quick") -> SurveyRow:
-    """Check one layer in all its precisions; a library that cannot be imported gives a row that says so."""
-    try:
-        implementation = layer.make()
-        version = importlib.metadata.version(layer.library.replace("_", "-"))
-    except Exception as problem:  # whatever an import raises: a missing library, or one built for another torch
-        return SurveyRow(
-            layer, absent="not installed" if isinstance(problem, ImportError) else f"cannot be imported: {problem}"
-        )
-    row = SurveyRow(layer, version)
-    for dtype in layer.precisions:
-        row.reports[dtype] = check(
-            layer.subject, implementation, adapter=layer.adapter, dtypes=[dtype], effort=effort,
-            where=layer.where, sizes=layer.sizes,
-        )  # fmt: skip
+#: The columns of a page.
+COLUMNS = ("library", "layer", "as", *PRECISIONS, "derivatives", "theorems", "version", "seeds")
+
+
+def in_words(seeds: Collection[int]) -> str:
+    """Seeds as a page names them: "0 to 9" where none between is missing, else "0, 2, 5"."""
+    known = sorted(seeds)
+    if len(known) > 1 and known == list(range(known[0], known[-1] + 1)):
+        return f"{known[0]} to {known[-1]}"
+    return ", ".join(map(str, known))
+
+
+def examine_layer(layer: Surveyed, effort: str = "quick", seeds: Iterable[int] = (0,)) -> SurveyRow:
+    """Check one layer in all its precisions at each of the seeds; a library that cannot be imported gives a row that says so."""
+    row = SurveyRow(layer)
+    for seed in seeds:
+        row.check_at(seed, effort)
     return row
 
 
@@ -178,23 +227,35 @@ NOT_CHECKED = ("not installed", "not run", "cannot be imported")
 
 
 def rows_of(text: str, layers: Sequence[Surveyed]) -> list[SurveyRow]:
-    """The rows of an earlier page, of those of `layers` that it has; each keeps the version it was checked with."""
-    versions = dict(re.findall(r"([\w-]+) (\d[^,;\s]*)", text.partition("Versions: ")[2].partition(";")[0]))
-    table = {
-        cells[:3]: cells[3:]
-        for cells in (tuple(line[2:-2].split(" | ")) for line in text.split("\n") if line[:2] == "| ")
-    }
+    """The rows of an earlier page with the same columns, of those of `layers` that it has, each as it was checked then."""
+    split = [tuple(cell.strip() for cell in line[2:-2].split(" | ")) for line in text.split("\n") if line[:2] == "| "]
+    table = {cells[:3]: dict(zip(COLUMNS, cells, strict=True)) for cells in split if len(cells) == len(COLUMNS)}
     found = []
     for layer in layers:
-        if layer.key not in table:
+        if (kept := table.get(layer.key)) is None:
             continue
-        cells = tuple(cell.strip() for cell in table[layer.key])
-        told = re.findall(rf"^- {re.escape(layer.library)} \S+, {re.escape(layer.layer)}: (.*)\.$", text, re.MULTILINE)
-        found.append(
-            SurveyRow(layer, versions.get(layer.library, ""), cells[0] if cells[0].startswith(NOT_CHECKED) else "", kept=cells,
-                kept_deviations=tuple(told) if any("**" in c or c == "raises" for c in cells) else ())
-        )  # fmt: skip
+        row = SurveyRow(layer, kept["version"], kept=kept)
+        row.absent = kept[PRECISIONS[0]] if kept[PRECISIONS[0]].startswith(NOT_CHECKED) else ""
+        told = re.search(rf"^{re.escape(_named(row))}: (.*)\.$", text.partition("## Conv")[0], re.MULTILINE)
+        row.kept_deviations = told[1].removesuffix(f". {layer.note.removesuffix('.')}") if told else ""
+        found.append(row)
     return found
+
+
+def _named(row: SurveyRow) -> str:
+    """How the lists of a page name a layer."""
+    return f"- {row.layer.library} {row.version}, {row.layer.layer}, as `{row.layer.subject}`"
+
+
+def _at_seeds(rows: Sequence[SurveyRow]) -> str:
+    """At which seeds all layers of a page were checked, as a sentence."""
+    seeds = {row.seeds for row in rows}
+    if len(seeds) != 1:
+        return "Each layer was checked at the seeds that its row names: what a row says holds at all of them."
+    (all_of_them,) = seeds
+    if all_of_them.isdecimal():
+        return f"Every layer was checked at seed {all_of_them}."
+    return f"Every layer was checked at the seeds {all_of_them}: what a row says holds at all of them."
 
 
 def page(rows: Sequence[SurveyRow], effort: str) -> str:
@@ -209,28 +270,28 @@ def page(rows: Sequence[SurveyRow], effort: str) -> str:
         f"`verify survey` checks {len(rows)} layers at effort {effort}. Installed: {len(present)}. Satisfying their definition: "
         f"{len(present) - len(deviating) - len(other)}; deviating from it: {len(deviating)}; "
         f"following another convention: {len(other)}."
-        " A layer that was not checked says why in its row.",
+        " A layer that was not checked says why in its row."
+        f" {_at_seeds(present)}",
         f"Versions: {', '.join(versions)}; Python {platform.python_version()}, {platform.machine()}. All run on the CPU, with "
         "random weights of small sizes and of those that break blocks; nothing is downloaded.",
         "",
-        "**ulps** are the largest error of the values, in eps of the precision times the largest entry, against an enclosure of "
-        'the definition at small sizes. "computes in float32" says that a layer rounds to float32 inside, whatever it is given: it '
-        'is judged in float32. Derivatives are those that agree with the definition\'s; "no second" says that the layer refuses '
-        "them, which is no fault. Theorems are the claims of this project that were decided of the layer, and hold.",
+        "**ulps** are the largest error of the values at any of the seeds, in eps of the precision times the largest entry, "
+        'against an enclosure of the definition at small sizes. "computes in float32" says that a layer rounds to float32 inside, '
+        "whatever it is given: it is judged in float32. Derivatives are those that agree with the definition's; "
+        '"no second" says that the layer refuses them, which is no fault. Theorems are the claims of this project that were '
+        "decided of the layer, and hold.",
         "",
-        "| library | layer | as | float64 | float32 | bfloat16 | derivatives | theorems |",
-        "|---|---|---|---|---|---|---|---|",
+        f"| {' | '.join(COLUMNS)} |",
+        f"|{'---|' * len(COLUMNS)}",
+        *(f"| {' | '.join(row.cells)} |" for row in rows),
     ]
-    for row in rows:
-        cells = [*row.layer.key, *map(row.accuracy, PRECISIONS)]
-        lines.append(f"| {' | '.join(cells)} | {row.derivatives} | {row.theorems or ''} |")
     lines += ["", "## Deviations", ""]
     for row in deviating:
-        lines += [f"- {row.layer.library} {row.version}, {row.layer.layer}: {'; '.join(row.deviations)}."]
+        lines += [f"{_named(row)}: {row.deviations}."]
         lines[-1] += f" {row.layer.note}" if row.layer.note else ""
     lines += ["None."] if not deviating else []
     lines += ["", "## Conventions and conditions", ""]
-    lines += [f"- {row.layer.library} {row.version}, {row.layer.layer}: {row.layer.convention}" for row in other]
+    lines += [f"{_named(row)}: {row.layer.convention}" for row in other]
     notes = dict.fromkeys(
         (row.layer.library, row.layer.note) for row in rows if row.layer.note and row not in deviating
     )
