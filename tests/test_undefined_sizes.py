@@ -39,6 +39,9 @@ WEIGHTS: dict[str, tuple[Callable[[Any, Any], Any], bool]] = {
     "1 / ((m - 37)^2 + (n - 41)^2)": (lambda m, n: 1 / ((m - 37) ** 2 + (n - 41) ** 2), False),
     "1 / (sqrt(m) - 7)^2": (lambda m, n: 1 / (sqrt(m) - 7) ** 2, False),
     "1 / (2^m - 2)^2": (lambda m, n: 1 / (2**m - 2) ** 2, False),
+    "1 / (0.5 m - 24.5)": (lambda m, n: 1 / (m * 0.5 - 24.5), False),
+    "1 / (0.5 m - 24.5)^2": (lambda m, n: 1 / (m * 0.5 - 24.5) ** 2, False),
+    "1 / |0.5 m n - 24.5|": (lambda m, n: 1 / absolute(m * n * 0.5 - 24.5), False),
     "sqrt(m - 2)": (lambda m, n: sqrt(m - 2), True),
     "(m - 2)^-0.5": (lambda m, n: (m - 2) ** -0.5, False),
 }

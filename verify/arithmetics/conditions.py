@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sympy
@@ -73,7 +73,7 @@ def recording_conditions() -> contextlib.AbstractContextManager[set[Condition]]:
 def _note(condition: Condition) -> None:
     noted = _noted.get()
     if noted is not None:
-        noted.add(condition)
+        noted.add(replace(condition, expression=_exact(condition.expression)))
 
 
 def is_certain_at_least(expression: Any, least: int) -> bool:
@@ -111,13 +111,19 @@ def rely_on_nonzero(expression: Any, always: bool = False) -> None:
         _note(Condition(found, always=always))
 
 
+def _exact(expression: Any) -> sympy.Expr:
+    """The expression with fractions for its floats, which sympy would round where it takes out factors."""
+    found = sympy.sympify(expression)
+    return found.xreplace({one: sympy.Rational(one) for one in found.atoms(sympy.Float)})
+
+
 def rely_on_divisor(expression: Any) -> None:
     """Note that no size makes what a formula divides by vanish, whatever the scalars in it are.
 
     A statement is about the inputs at which it is defined, but about every size that its claim admits: 1 / (n - 1) needs n > 1,
     and so does 1 / (c (n - 1)).
     """
-    found = sympy.sympify(expression)
+    found = _exact(expression)
     if found.is_zero:
         raise ArithmeticUnsupported("a division by 0")
     if found.is_nonzero or not any(symbol.is_integer for symbol in found.free_symbols):
@@ -135,7 +141,7 @@ def rely_on_divisor(expression: Any) -> None:
 
 def rely_on_root(expression: Any) -> None:
     """Note that no size makes what a formula takes a root of negative, as far as sizes decide its sign."""
-    found = sympy.sympify(expression)
+    found = _exact(expression)
     if found.is_negative:
         raise ArithmeticUnsupported(f"a root of {found}")
     if found.is_nonnegative or not any(symbol.is_integer for symbol in found.free_symbols):
