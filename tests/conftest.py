@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.made_up_evidence import made_up, with_links
+from tests.made_up_evidence import made_up, with_links, written
 from verify.evidence.store import EvidenceWriter
-from verify.report import Report, build, provenance, write
-from verify.site import write_site
+from verify.report import Report, build, provenance
 from verify.vocabulary import load
 
 pytest_plugins = ["pytester"]
@@ -94,7 +93,4 @@ def full_report(of_no_repository: None, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="session")
 def site(full_report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """That report's folder, with the site and the machine-readable forms."""
-    folder: Path = tmp_path_factory.mktemp("site")
-    write(full_report, folder)
-    write_site(full_report, folder)
-    return folder
+    return written(full_report, tmp_path_factory.mktemp("site"))

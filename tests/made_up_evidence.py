@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from verify.checks import checks_of
@@ -11,6 +12,8 @@ from verify.checks.attack import Check
 from verify.checks.record import UPHELD, Record
 from verify.checks.settings import Settings
 from verify.evidence.fingerprints import fingerprint
+from verify.report import Report, write
+from verify.site import write_site
 from verify.vocabulary import Claim
 
 
@@ -28,6 +31,13 @@ def with_links(claims: Mapping[str, Claim], chosen: Iterable[str]) -> dict[str, 
 def made_up(claims: Mapping[str, Claim]) -> list[Record]:
     """One record for every check of every claim."""
     return [_record(claim, check) for claim in claims.values() for check in checks_of(claim, Settings())]
+
+
+def written(report: Report, folder: Path) -> Path:
+    """The folder, with the report in the forms that programs read and the site in it."""
+    write(report, folder)
+    write_site(report, folder)
+    return folder
 
 
 def _record(claim: Claim, check: Check) -> Record:

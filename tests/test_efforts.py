@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tests.efforts import in_part, is_deep, tried, whole_or_part
+from tests.part_of_comparisons import GROUPS, is_met
+from verify.gate.findings import BIAS, COMPARISONS, DEFINITION, REPEATED
 from verify.vocabulary import load
 
 CLAIMS = list(load().values())
@@ -46,3 +48,11 @@ def test_no_test_asks_for_the_effort_in_its_own_way() -> None:
     assert [path.name for path in Path(__file__).parent.glob("*.py") if asked in path.read_text(encoding="utf-8")] == [
         "efforts.py"
     ]
+
+
+def test_a_list_of_four_layers_meets_every_comparison_of_whole_precisions() -> None:
+    """Of half precision there are other tests, and calls are repeated at effort deep alone."""
+    four = range(len(GROUPS))
+    assert {check for check in COMPARISONS if not any(is_met(check, number) for number in four)} == {BIAS, REPEATED}
+    assert all(is_met(check, number) for check in (DEFINITION, "a theorem") for number in four)
+    assert not any(is_met(group[0], number) for group in GROUPS for number in four if GROUPS[number] != group)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.efforts import is_deep
-from tests.made_up_evidence import with_links
+from tests.made_up_evidence import with_links, written
 from verify.evidence.verdicts import judge_all
-from verify.report import Report, restricted, write
+from verify.report import Report, restricted
 from verify.report.baseline import Change
 from verify.site import building, write_site
 
@@ -33,10 +33,7 @@ def few(full_report: Report, pytestconfig: pytest.Config) -> Report:
 
 @pytest.fixture(scope="module")
 def site_of_few(few: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder: Path = tmp_path_factory.mktemp("few")
-    write(few, folder)
-    write_site(few, folder)
-    return folder
+    return written(few, tmp_path_factory.mktemp("few"))
 
 
 @pytest.fixture
