@@ -337,6 +337,8 @@ def test_a_correction_that_does_not_hold_is_named() -> None:
     assert judged([wrong, right], wrong=counterexample(wrong))["wrong"].why == "certified counterexample: zero"
     read_as = claim("right", corrects="toy.wrong", expects="reading", reading=Reading("a", "b"))
     assert judged([wrong, read_as], wrong=counterexample(wrong))["wrong"].why == "certified counterexample: zero"
+    observed = claim("right", corrects="toy.wrong", expects="empirical", observed="twice")
+    assert judged([wrong, observed], wrong=counterexample(wrong))["wrong"].why == "certified counterexample: zero"
 
 
 def derived_from(of: Claim, *facts: str) -> list[Record]:

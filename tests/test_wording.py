@@ -67,6 +67,7 @@ from verify.vocabulary import (
     Paper,
     PowerRate,
     QuadraticRate,
+    Reading,
     Realised,
     TendsTo,
 )
@@ -273,6 +274,10 @@ def test_what_is_refuted_is_certain_and_says_in_which_arithmetic() -> None:
         assert sure(HOLDS, *records, status="refuted") == (
             f"Certain. At each of two explicit inputs {certain} enclosed away from zero by balls."
         ), "one ball is enough that not all was rational"
+    as_read = claim("as-read", expects="refuted", severity="error", reading=Reading("near", "within 1"))
+    assert sure(as_read, refuting(as_read, certificate()), status="refuted") == (
+        f"Certain, of the statement as it is read here. At one explicit input {certain} computed in rational numbers."
+    )
     assert sure(HOLDS, evidence(HOLDS), status="refuted").startswith("Not a proof: ")
     assert sure(HOLDS, evidence(HOLDS), exact, status="holds").startswith("Not a proof: ")
 

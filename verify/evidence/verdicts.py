@@ -212,7 +212,8 @@ def _in_context(claims: Mapping[str, Claim], alone: Mapping[str, Verdict], claim
         unknown = [other for other in (*claim.presumes, *claim.proof) if alone[other].status == "open"]
         if unknown and not refuted:
             values.update(status="open", why=f"undecided: {', '.join(unknown)}")
-    if own.status == "refuted" and claim.correction and alone[claim.correction].status not in ("holds", "reading"):
+    upheld = ("holds", "reading", "empirical")
+    if own.status == "refuted" and claim.correction and alone[claim.correction].status not in upheld:
         values["why"] = f"{own.why}; its correction {claim.correction} does not hold: {alone[claim.correction].why}"
     return Verdict(**values)
 

@@ -119,7 +119,8 @@ def how_sure(claim: Claim, verdict: Verdict, records: list[Record]) -> str:
         where = "At one explicit input" if inputs == 1 else f"At each of {number_word(inputs)} explicit inputs"
         exact = all(record.arithmetic == "exact" for record in certified)
         how = "computed in rational numbers" if exact else "enclosed away from zero by balls"
-        return f"Certain. {where} every assumption holds, and the violation is {how}."
+        of = ", of the statement as it is read here" if claim.reading is not None else ""
+        return f"Certain{of}. {where} every assumption holds, and the violation is {how}."
     tried = _tried(claim, records)
     proof = next((record for record in records if record.check == "proved" and record.outcome == UPHELD), None)
     if proof is not None:

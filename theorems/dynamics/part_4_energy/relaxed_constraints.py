@@ -46,8 +46,8 @@ RELAX = Claim(DYNAMICS, "dynamics.sec-4-relax", label="Section 4, 'We relax thes
         (dynamics.sec-4-relax-symmetrised), and expect a falling energy for symmetric $W^QW^{K\top}$ only.""",
     note=r"""A relaxed condition holds wherever the old one did. With the $W^{Q\top}W^K$ of (11), (13), (31) and (47) it
         does not: $W^QW^{K\top} = \operatorname{diag}(1, 2)$ can have $W^{Q\top}W^K$ with other eigenvalues. With
-        $W^KW^{Q\top}$, which the text shows to be meant, (4) implies (11); what (11) admits beyond (4), asymmetric
-        $W^QW^{K\top}$, has no falling energy (dynamics.prop-4.1).""")  # fmt: skip
+        $W^KW^{Q\top}$, which the text shows to be meant, (4) implies (11); for what (11) admits beyond (4), asymmetric
+        $W^QW^{K\top}$, the energy can rise (dynamics.prop-4.1).""")  # fmt: skip
 RELAX.inputs(symmetric_product)
 
 

@@ -304,7 +304,8 @@ NEGATIVE = Claim(CONSENSUS, "dynamics.sec-5.3-negative", label="Section 5.3, tex
     note=r"""Decided at consensus, the state of least energy for positive definite $A$, in the plane. There the largest
         exponent is $\max(b, 0) - a$ (dynamics.sec-5.3-negative-simple), tested is half of that. For $A = I$, the second
         case of Eq. (4), turning all tokens together costs no energy, and the largest exponent is 0
-        (dynamics.sec-5.3-negative-any). Of the models in Figure 3, which update in discrete time and were trained for
+        (dynamics.sec-5.3-negative-any). At a rest point that is not stable it is positive: $a - b$ for one token on the
+        other eigenvector. Of the models in Figure 3, which update in discrete time and were trained for
         one epoch, nothing is denied.""")  # fmt: skip
 NEGATIVE.inputs(simple_top_eigenvalue)
 

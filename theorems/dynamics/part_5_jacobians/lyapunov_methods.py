@@ -34,14 +34,16 @@ DIRECT_METHOD = Claim(SYMMETRIC_ATTENTION, "dynamics.sec-5-direct-method", label
     name="convergence from a falling energy", relation=AtMost(left="what the speed takes", right="-dE/dt"),
     expects="gap", presumes=("dynamics.sec-5-direct-method-any",), correction="dynamics.sec-5-direct-method-sphere",
     uses=("dynamics.prop-4.1-rate",), missing="the states stay bounded",
-    consequence="""A falling energy proves convergence where states stay bounded, as on the sphere
+    consequence="""Of the paper's energies those on the sphere prove convergence, since states stay bounded there
         (dynamics.sec-5-direct-method-sphere); that of several heads without projection falls while tokens go to
         infinity.""",
     note=r"""Checked is what the method rests on, for symmetric attention on the sphere: $-dE/dt \ge 2\beta S
         e^{-\beta\|A\|_2}\|\dot X\|_F^2$, so that the energy falls unless the state rests. That trajectories then
         converge needs an energy that is bounded below. The one of Proposition 4.2 is not: its tokens are not
         constrained, and for a single token and $A = I$ the energy falls for ever while the token grows like $e^t$
-        (dynamics.sec-5-direct-method-any). The introduction says of energies on the sphere that 'they offer convergence
+        (dynamics.sec-5-direct-method-any); under (13), with $A = E_{12}$ and the token $(1, 1)$, like $e^{t/2}$. Of other
+        energies one has to ask as well that they fall at every state that is not fixed: $\|x\|^2$ never grows under a
+        rotation. The introduction says of energies on the sphere that 'they offer convergence
         guarantees', which is right; Section 6.2 says of Proposition 4.2 that such architectures 'inherently minimize an
         energy function', which has no minimum there.""")  # fmt: skip
 

@@ -202,7 +202,8 @@ CRITICAL = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.3-critical", label="Section 5
     consequence="""An exponent at or near 0 does not say that signals keep their size; look at the norms of the products
         of Jacobians themselves.""",
     note=r"""Here $x^{(t)} = x + tNx$: the increment never changes, so a signal that does not explode has increment 0.
-        The exponent sees exponential growth only. Such steps are the same as those on which the discrete stability
+        The exponent sees exponential growth only; if that alone is to explode, and exponential decay to vanish, the
+        sentence says what exponents of 0 are, and holds. Such steps are the same as those on which the discrete stability
         criterion of Section 5.2 fails (dynamics.sec-5.2-stability-discrete).""")  # fmt: skip
 
 
@@ -295,8 +296,9 @@ HORIZON_16 = Claim(NILPOTENT_SYSTEM, "dynamics.b.3-horizon", label="Appendix B.3
     consequence=r"""An exponent of 0.1 at $T = 16$ does not tell a chaotic model from a critical one: a transient growth by
         a factor $e^{1.6} = 5$ gives as much. Compare several horizons, or bound the transient
         (dynamics.b.3-horizon-error).""",
-    note=r"""The shear $[[1, 1], [0, 1]]$ has both exponents 0 and reads 0.173 at $T = 16$. At $T = 16$ a number has an
-        error of up to $\ln(\kappa)/16$, $\kappa$ the condition number of the basis in which the Jacobian is normal; no
+    note=r"""The sentence tells what was done, and gives no accuracy; refuted is the one that Section 5.3 needs in order to
+        tell 0.1 from 0. The shear $[[1, 1], [0, 1]]$ has both exponents 0 and reads 0.173 at $T = 16$. A number read there has
+        an error of up to $\ln(\kappa)/16$, $\kappa$ the condition number of the basis in which the Jacobian is normal; no
         bound on it is given.""")  # fmt: skip
 
 

@@ -72,7 +72,8 @@ CONSTRAINTS = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints", label="Sect
         has to tie values to queries and keys (dynamics.sec-6.2-energy-constraints-all).""",
     note=r"""$R_{\text{E-multi}}$ contains neither $W^Q$ nor $W^K$, and Proposition 4.2 constrains $W_h^QW_h^{K\top}$ and
         ties the values to it. Where it vanishes the energy can have either sign of slope: with $W^V = W^O = I$ and $A = -I$ a
-        single token moves along itself and its energy grows. Section 6.2 concludes from the accuracy of such models that
+        single token moves along itself and its energy grows. In the paper's favour: of $R_{\text{E-multi}} = 0$ itself it
+        says only that $W_h^VW_h^O$ becomes symmetric. Section 6.2 concludes from the accuracy of such models that
         'energy-based regularization may be unnecessary'.""")  # fmt: skip
 
 
@@ -211,6 +212,8 @@ FACTORS = Claim(BLOCKS, "dynamics.sec-6.2-orthogonal-factors", label="Section 6.
         one of them (dynamics.sec-6.2-orthogonal-factors-halved).""",
     note=r"""Both sides are constants: for orthogonal matrices $W_h^VW_h^O$ has $D/H$ singular values 1, whatever they
         are, and $(A_h + A_h^\top)/2$ of (13) has $D/H$ eigenvalues $\pm\frac12$. So no choice of weights satisfies both.
+        The equality is not printed; it is what the two sentences and (13) ask for together. $R_{\text{E-multi}}$, which
+        asks for symmetry alone, does not see the factor.
         With the literal $W_h^{Q\top}W_h^K$ of (13) the shapes do not fit either (dynamics.eq-13-form).""")  # fmt: skip
 FACTORS.inputs(blocks_and_orthogonal_weights)
 

@@ -256,8 +256,8 @@ TABLE_DIMENSION = Claim(ANY_DIMENSION, "dynamics.table-s2-dimension", label="Tab
     assumptions=[Definition("the oscillator-wise RMSNorm of Section 6.1", by=oscillator_rms_norm)],
     name="oscillator dimension of an update without oscillators", relation=Equal(), expects="refuted", severity="slip",
     correction="dynamics.table-s2-dimension-norms",
-    consequence="""The models of Table S.2 and Figure 4 that have an $N$ below $D$ are not the update (9); Proposition 5.1
-        is not about them.""",
+    consequence="""The models of Table S.2 and Figure 4 that have an $N$ below $D$ are not the update (9), of which
+        Proposition 5.1 speaks; with $R$ the least norm of an oscillator its bound holds of that update too.""",
     note="""(9) has no $N$, so that a table of its gains can have none. What is meant is said in Section 6.1: 'we use
         oscillator-wise RMS normalization'; for $N < D$ that is another update. The lengths in Table S.2 are then those of
         one oscillator, or of a token; the table does not say.""")  # fmt: skip

@@ -207,8 +207,10 @@ SECOND_HALF = Claim(INITIALISED.extended("Footnote 2, second half", sizes={"N": 
         attention; with several independent heads attention does (osa.fn-2-second-by-heads).""",
     note=r"""Compared in the weakest sense: not better conditioned than the MLP, for OSA with the single head and the
         initialisation of Appendix C and $A = \exp(S)$. Theorem C.4 itself excludes it: $\kappa(J)$ is as close to 1 as
-        one likes, and no MLP has less than 1. Section 1 calls it an assumption, of Ji et al., whose attention is
-        softmax attention. For the four heads of Appendix E it is true of most draws (osa.fn-2-second-by-heads).""",
+        one likes, and no MLP has less than 1. In the paper's favour: Section 1 calls it an assumption, of Ji et al., whose
+        attention is softmax attention. Of the Jacobians of that by its weights we observe it too
+        (skipless.sec-4.2-sab-worse). It is the reason to improve attention; compared here is attention that is improved.
+        For the four heads of Appendix E it is true of most draws (osa.fn-2-second-by-heads).""",
 )  # fmt: skip
 
 Widening = Annotated[Any, Shape("d", "w")]

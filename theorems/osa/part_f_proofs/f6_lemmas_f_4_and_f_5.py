@@ -335,7 +335,8 @@ FROBENIUS_BOUND = Claim(OSA, "osa.f5-frobenius-bounded", label="Proof of Lemma F
     all_sizes=True,
     uses=("osa.eq-76",),
     note=r"""By $\sqrt{2Nd_v}/\epsilon$, which no bound of $M$ is needed for: in Eq. (76) all eigenvalues are
-        $1/(\|M\|_F + \epsilon)$ but that of $\operatorname{vec}M$, which is smaller. Approached as $M$ tends to 0.""",
+        $1/(\|M\|_F + \epsilon)$ but that of $\operatorname{vec}M$, which is smaller. Attained at $M = 0$, where Eq. (76)
+        divides by 0 but the Jacobian is $I/\epsilon$.""",
 )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ IMPROVE = Claim(ONE_SAMPLE, "skipless.sec-1-skips-improve", label="Section 1, co
     note=r"""The study behind the sentence, Section 4.3, assumes nothing of the weights and has no estimate of the network
         Jacobian; its
         step from $K$ to $K + I$ is refuted in skipless.sec4.3-identity-conditioning. In the examples $\kappa(J)$ goes from 8.2 to
-        299 and from 1.4 to 16.8. In the paper's favour: at default weights the skips lower it by many orders of magnitude
+        300 and from 1.4 to 16.8. In the paper's favour: at default weights the skips lower it by many orders of magnitude
         (skipless.sec-4.1-poorly-conditioned).""")  # fmt: skip
 
 

@@ -42,7 +42,8 @@ FIGURE_6 = Claim(NORMALISED, "skipless.fig-6-tokens", label="Section A.4.1, text
         mean 0 and the
         mean square 1, those of $\mathcal{N}(0, 1)$, exactly and for any tokens: the layer normalisation makes it so. Not so the
         squared norm of a token, on which Eqs. (14), (16), (18) and (20) rest (skipless.fig-6-squared-norm)"""),
-    note="""How near the histogram of the entries is to a normal one needs the authors' data. The layer normalisation is in the
+    note="""How near the histogram of the entries is to a normal one, and how near the tokens are to isotropic, needs the
+        authors' data: equal tokens, as after rank collapse, have these means and squares too. The layer normalisation is in the
         caption; Eqs. (1) and (2) have none.""")  # fmt: skip
 
 
