@@ -190,7 +190,9 @@ READING_NOTE = r"""With the stated probability the loss tends to 0, as Eq. (4) s
     for the samples 9/10, 1/2, -2/5 and labels 1, -1, 3/10. No two samples coincide. The stated probability tends to $1 -
     \exp(-c_0 / (N - 1)) > 0$ as $d_m$ grows and $\delta$ falls, whatever $c_0 > 0$ is. In $d$ dimensions one token
     stretched at random along $d$ orthogonal directions does the same from $N = d + 1$ on
-    (convergence.proportional-samples-loss), and so do equal samples (convergence.equal-samples-loss). Assumption 3 speaks of
+    (convergence.proportional-samples-loss), and so do equal samples (convergence.equal-samples-loss). With factors
+    uniform on [1/2, 1] and $d \ge 2$ every such sample has $XX^\top \ge 1/4$, so that Assumption 2 holds with one constant
+    $C_\lambda$ and not only with probability 1, and Assumption 3 holds with $\hat c = 1$. Assumption 3 speaks of
     one pair, and Lemma 15 uses it for all of them without the factor $N(N - 1)/2$. For $N = 1$ the term is $\exp(-\infty)$;
     for $N$ or $d_s$ large the stated probability is negative and says nothing. Taken literally a global minimum may have a
     positive loss, and with $\alpha = 0$ Eq. (4) forbids nothing but growth: then the counterexample, where gradient descent
