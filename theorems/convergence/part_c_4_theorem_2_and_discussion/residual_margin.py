@@ -178,7 +178,7 @@ def lower_bound_of_the_framework(X: Samples, W_Q: SquareQuery, W_K: Square, W_V:
 
 
 HANDLE.oracle(lambda tau_0: tau_0 * 0)
-HANDLE.mutant("without Eq. (62)", "last_member(X, w_O, tau_1, spectral_norm(W_V)) -> 0")
+HANDLE.mutant("one more", lambda value: value + 1)
 HANDLE.mutant("one less", lambda value: value - 1)
 HANDLE.counterexample("one sample 1 of one token, W_V = 1, w_O = 2: 1 - 2", X=[[[1]]], W_Q=[[0]], W_K=[[0]], W_V=[[1]],
     w_O=[[2]], tau_0=1, tau_1=1)  # fmt: skip
