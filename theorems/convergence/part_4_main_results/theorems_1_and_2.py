@@ -328,8 +328,8 @@ ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
     corrects="convergence.thm-1", of_project=True,
     note=r"""Decided on the three events, with every norm at its bound. The width is of order $N^3 / \lambda_0^3$, as
         the paper's is where $\lambda_0$ does not depend on $N$; what it cannot have from Assumption 3 is $\lambda_0 >
-        0$. That gradient descent then converges is known while no ReLU changes its state
-        (convergence.prop-1-fixed-pattern); for more tokens $F_{pre}$ is no sum of positive semidefinite parts
+        0$. That gradient descent then converges is known while no ReLU changes its state, for the step sizes of
+        convergence.prop-1-fixed-pattern; for more tokens $F_{pre}$ is no sum of positive semidefinite parts
         (convergence.eq-47-psd-sum).""")  # fmt: skip
 
 
