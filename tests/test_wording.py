@@ -608,6 +608,8 @@ def test_values_take_the_signs_and_places_of_their_names() -> None:
     found = Violation("t", Sides("0", "-q", "≤"), "0", "-3/8", "3/8", "exact")
     assert found.one_line == "q = 3/8 > 0 = the claimed bound"
     assert (found.as_printed.left, found.as_printed.right, found.as_printed.difference) == ("3/8", "0", "3/8")
+    below = Violation("t", Sides("0", "q", "≤"), "0", "-3/8", "3/8", "exact")
+    assert below.one_line == "q = -3/8 < 0 = the claimed bound"
 
 
 # -- the report --------------------------------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ class Violation:
     def one_line(self) -> str:
         """One line: "dE/dt here = 0.5 > 0 = the printed bound"."""
         shown = self.as_printed
-        return f"{shown.sides.left} = {short(shown.left)} {self.sign} {short(shown.right)} = {shown.sides.right}"
+        return f"{shown.sides.left} = {short(shown.left)} {shown.sign} {short(shown.right)} = {shown.sides.right}"
 
     @property
     def as_printed(self) -> Violation:

@@ -108,7 +108,7 @@ SAME = Claim(CONVERGENCE, "convergence.sec-1-same-query-key", label="Section 1, 
     },
     sizes={"d_s": (2, 4), "d": (1, 3)}, uses=("convergence.tau0-one-lln",),
     note=r"""$W^\top W / d_m$ tends to the identity, so the weights tend to the softmax of $X X^\top$, uniform only where all
-        tokens have the same products. The source is not at hand; decided is what the sentence says it achieves.""",
+        tokens are equal. The source is not at hand; decided is what the sentence says it achieves.""",
 )  # fmt: skip
 
 

@@ -49,8 +49,9 @@ JOINT = Claim(CONVERGENCE, "convergence.sec-3.2-joint-training", label="Section 
     ],
     sizes={"N": (1, 2), "d_s": (1, 2), "d": (1, 2), "d_m": (1, 2)},
     note=r"""The two products differ by $-\gamma (W_V - \gamma \nabla_{W_V} \ell)^\top \nabla_{W_H} \ell$, which is compared
-        entry by entry; a mutant without this difference, the same dynamics, is told from it. It vanishes only where a factor
-        does: where the fit is exact, or no neuron is active.""",
+        entry by entry; a mutant without this difference, the same dynamics, is told from it. It vanishes where the fit is
+        exact or no neuron is active, and otherwise where the columns of the two factors happen to be orthogonal: for one
+        sample 1 and $W_V = (1, -1)^\top$ where $\gamma$ times the error times $w_O^{(1)}$ is 2.""",
 )  # fmt: skip
 
 

@@ -65,7 +65,8 @@ ONE_TOKEN = Claim(CONVERGENCE, "convergence.c3-inverse-width-one-token",
     uses=("convergence.eq-44", "convergence.eq-48", "convergence.loss-init-sqrt-n", "convergence.prop-1-fixed-pattern"),
     corrects="convergence.c3-inverse-width", of_project=True,
     note=r"""The width is of order $N^2 / \lambda_0^2$, as the paper's is where $\lambda_0$ does not depend on $N$. $\max(1, a)
-        \ge a^{2/3}$ stands for the power that Eq. (3) asks for.""")  # fmt: skip
+        \ge a^{2/3}$ stands for the power that Eq. (3) asks for. The step sizes
+        for which Eq. (4) then holds are those of convergence.prop-1-fixed-pattern.""")  # fmt: skip
 
 
 def _sufficient_widths(N: int, d: int, least: Any, C_x: Any, E: Any) -> list[Any]:

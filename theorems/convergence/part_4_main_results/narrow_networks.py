@@ -57,7 +57,8 @@ TWO = Claim(ON_THE_LINE, "convergence.width-two-converges", label="Two neurons f
     name="training of two neurons on the absolute value", relation=AtMost(ascent=False, signed=True),
     corrects="convergence.sec-4.4-required", of_project=True,
     note=r"""So gradient descent brings the loss to 0 at a linear rate from these weights, which have a positive probability
-        under every initialisation of Table 1, free of $N$. With $e_k = p_k - 1$ and $A = w_k^2 + v_k^2 \le 5$ a step
+        under LeCun and He initialisation, free of $N$. Under NTK initialisation $\tau_1 = 2^{-1/2}$ multiplies $p_k$,
+        $w_k^2 - v_k^2$ and $\gamma$ where they occur, and the same holds. With $e_k = p_k - 1$ and $A = w_k^2 + v_k^2 \le 5$ a step
         multiplies $e_k$ by $1 - \gamma S_k A + \gamma^2 S_k^2 e_k p_k$, between 1/2 and $1 - 2 \gamma S_k p_k$, and
         $w_k^2 - v_k^2$ by $1 - \gamma^2 S_k^2 e_k^2$.""",
 )  # fmt: skip
@@ -141,7 +142,10 @@ REQUIRED = Claim(ON_THE_LINE, "convergence.sec-4.4-required", label="Section 4.4
     note=r"""Read as: where training converges, $d_m \ge c N^2$ at $\tau_0 = 1/d_m$, and $d_m \ge c N^3$ at $d_m^{-1/2}$, $c$
         free of $N$. The proofs are of sufficient widths only. For the labels $|x_n|$ of any number of samples on the line two
         neurons do, from weights of positive probability; a scaling plays no part, as a single token gets all attention. The
-        paper's own Figure 2 has $N = 100$ samples and reports convergence at $d_m = 100$.""",
+        paper's own Figure 2 has $N = 100$ samples and reports convergence at $d_m = 100$. The text goes on that the
+        requirement 'could be relaxed if a better relationship is given': a width that its proof technique needs is all that it
+        can mean, and that such a width suffices is what Theorem 1 and Appendix C.3 claim (convergence.thm-1,
+        convergence.c3-inverse-width).""",
 )  # fmt: skip
 
 

@@ -36,7 +36,9 @@ FIT = Claim(POOLED, "convergence.sec-4.4-pooling-fit", label="Section 4.4, compa
     assumptions=[Assumption("c > 0", positive=lambda c: c)],
     note=r"""Losing the ability to fit: the loss of two samples with different labels stays above a positive number at all weights.
         It does where the mean tokens agree (convergence.pooled-equal-means-loss), and there attention is what can tell the
-        samples apart. Mean tokens in different directions are fitted with loss 0, as by any network of two layers. The
+        samples apart. Two mean tokens in different directions are fitted with loss 0, and so is any number of them of
+        which no two are parallel, by as many neurons. In the set-up of Section 5.1 $\alpha$ is even larger at $1/d_m$
+        (convergence.sec-4.4-faster-scaling). The
         samples of the counterexample have full row rank, as Assumption 2 asks.""",
 )  # fmt: skip
 

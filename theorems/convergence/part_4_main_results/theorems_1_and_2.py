@@ -190,7 +190,9 @@ READING_NOTE = r"""With the stated probability the loss tends to 0, as Eq. (4) s
     for the samples 9/10, 1/2, -2/5 and labels 1, -1, 3/10. No two samples coincide. The stated probability tends to $1 -
     \exp(-c_0 / (N - 1)) > 0$ as $d_m$ grows and $\delta$ falls, whatever $c_0 > 0$ is. In $d$ dimensions one token
     stretched at random along $d$ orthogonal directions does the same from $N = d + 1$ on
-    (convergence.proportional-samples-loss), and so do equal samples (convergence.equal-samples-loss). Assumption 3 speaks of
+    (convergence.proportional-samples-loss), and so do equal samples (convergence.equal-samples-loss). With factors
+    uniform on [1/2, 1] and $d \ge 2$ every such sample has $XX^\top \ge 1/4$, so that Assumption 2 holds with one constant
+    $C_\lambda$ and not only with probability 1, and Assumption 3 holds with $\hat c = 1$. Assumption 3 speaks of
     one pair, and Lemma 15 uses it for all of them without the factor $N(N - 1)/2$. For $N = 1$ the term is $\exp(-\infty)$;
     for $N$ or $d_s$ large the stated probability is negative and says nothing. Taken literally a global minimum may have a
     positive loss, and with $\alpha = 0$ Eq. (4) forbids nothing but growth: then the counterexample, where gradient descent
@@ -326,8 +328,8 @@ ONE_TOKEN = Claim(CONVERGENCE, "convergence.thm-1-one-token",
     corrects="convergence.thm-1", of_project=True,
     note=r"""Decided on the three events, with every norm at its bound. The width is of order $N^3 / \lambda_0^3$, as
         the paper's is where $\lambda_0$ does not depend on $N$; what it cannot have from Assumption 3 is $\lambda_0 >
-        0$. That gradient descent then converges is known while no ReLU changes its state
-        (convergence.prop-1-fixed-pattern); for more tokens $F_{pre}$ is no sum of positive semidefinite parts
+        0$. That gradient descent then converges is known while no ReLU changes its state, for the step sizes of
+        convergence.prop-1-fixed-pattern; for more tokens $F_{pre}$ is no sum of positive semidefinite parts
         (convergence.eq-47-psd-sum).""")  # fmt: skip
 
 

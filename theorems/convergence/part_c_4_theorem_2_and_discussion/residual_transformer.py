@@ -158,7 +158,8 @@ def _middle(X: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: Any, tau_0: Any, tau_1: A
     return frobenius_norm(outputs), maximum(absolute(outputs)) * sqrt(X.shape[0])
 
 
-def _last(X: Any, w_O: Any, tau_1: Any, norm: Any) -> Any:
+def last_member(X: Any, w_O: Any, tau_1: Any, norm: Any) -> Any:
+    """sqrt(N) tau_1 d_s ||w_O||_2 C_x times `norm`, for which Eq. (62) has ||W_V||_2."""
     return sqrt(X.shape[0]) * tau_1 * sample_bound(X) * frobenius_norm(w_O) * norm * X.shape[1]
 
 
@@ -167,7 +168,7 @@ def printed_residual_bounds(X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Squa
                             tau_0: PositiveScale, tau_1: PositiveScale) -> Any:  # fmt: skip
     """The second and third members, shape (2,) (Eq. (62))."""
     middle = _middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1)[1]
-    return stacked([middle, _last(X, w_O, tau_1, spectral_norm(W_V))])
+    return stacked([middle, last_member(X, w_O, tau_1, spectral_norm(W_V))])
 
 
 EQ_62.oracle(lambda X, W_Q, W_K, W_V, w_O, tau_0, tau_1: stacked(list(_middle(X, W_Q, W_K, W_V, w_O, tau_0, tau_1))))
@@ -193,7 +194,7 @@ WITHOUT_W_V = Claim(RESIDUAL, "convergence.eq-62-without-wv", label="Eq. (62), w
 def residual_bounds(X: Samples, W_Q: SquareQuery, W_K: Square, W_V: Square, w_O: SquareOutput, tau_0: PositiveScale,
                     tau_1: PositiveScale) -> Any:  # fmt: skip
     """sqrt(N) tau_1 d_s ||w_O||_2 C_x and sqrt(N) tau_1 d_s C_x, shape (2,)."""
-    return stacked([_last(X, w_O, tau_1, 1), sqrt(X.shape[0]) * tau_1 * sample_bound(X) * X.shape[1]])
+    return stacked([last_member(X, w_O, tau_1, 1), sqrt(X.shape[0]) * tau_1 * sample_bound(X) * X.shape[1]])
 
 
 @WITHOUT_W_V.oracle

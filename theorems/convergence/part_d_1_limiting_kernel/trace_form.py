@@ -42,7 +42,8 @@ PRINTED = Claim(TRACE, "convergence.d1-trace-wq", label="D.1, the inner product 
             has."""),
     note=r"""The second factor is the gradient at $X'$, whose token is $X'^{(j,:)}$, as the gradient printed above it
         shows. Both lines
-        have $X^{(j,:)}$. The limit 0 that follows is not touched.""",
+        have $X^{(j,:)}$; whether this prime, too, was lost in the extraction cannot be told. The limit 0 that follows is
+        not touched.""",
 )  # fmt: skip
 PRIMED = Claim(TRACE, "convergence.d1-trace-wq-primed", label="D.1, the inner product in W_Q, with the tokens of both samples",
     statement=_LINES % ("X'", "X'"), name="inner product of query gradients as a trace, corrected",

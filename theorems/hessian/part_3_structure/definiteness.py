@@ -49,8 +49,8 @@ DEFINITE_PARTS = Claim(ALL_WEIGHTS, "hessian.sec1-definite-parts", label="Sectio
     note=r"""Positive semidefinite was meant, as Section 4.1 says of the diagonal blocks of $H_o$. Judged by the rank: a
         positive-definite matrix has the rank $n = 2d_Vd_K + d_V^2$, the number of weights. $H_o =
         \frac2{Ld_V}J^\top J$ has at most that of $J$, which has $Ld_V$ rows. More tokens do not help: for any $M$,
-        moving $W_Q$ by $W_QM$ and $W_K$ by $-W_KM^\top$ leaves $F$ as it is. That $H_f$ is indefinite is right wherever the block
-        $H_f((W_Q, W_K), W_V)$ is not zero (hessian.functional-indefinite).""")  # fmt: skip
+        moving $W_Q$ along $W_QM$ and $W_K$ along $-W_KM^\top$ leaves $F$ as it is to first order. That $H_f$ is
+        indefinite is right wherever the block $H_f((W_Q, W_K), W_V)$ is not zero (hessian.functional-indefinite).""")  # fmt: skip
 
 
 @DEFINITE_PARTS.formula

@@ -57,8 +57,9 @@ INITIAL_VARIANCE = Claim(HESSIAN, "hessian.sec-F-initial-variance", label="Appen
     name="variance of the weights at initialisation", relation=Equal(), sizes={"d_V": (1, 64)}, exact=True,
     consequence=r"""Figures 1 and 4 are not about a network that starts as GPT-2 does: at $d_V = 16$ its weights have 10 times the
         standard deviation. To repeat the figures take $0.8/\sqrt{d_V}$.""",
-    note=r"""0.02 is the standard deviation in GPT-2's published code and in its configuration in the library transformers; 0.8
-        over the root of the width is the rule of TransformerLens. The paper names neither. At the $d_V = 16$ and 128 of the
+    note=r"""0.02 is the standard deviation in GPT-2's published code and in its configuration in the library transformers. 0.8
+        over the root of the width is the rule that TransformerLens, from which the paper has its model, calls GPT-2
+        initialization. At the $d_V = 16$ and 128 of the
         paper the printed variance is 100 and 12.5 times that of GPT-2.""")  # fmt: skip
 
 
