@@ -21,6 +21,7 @@ import functools
 import inspect
 import os
 import re
+import time
 from collections.abc import Collection, Generator, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -53,7 +54,12 @@ _STARTS = re.compile(r"\b(?:subprocess|multiprocessing|pytester|runpy|fork)\b")
 CHECK = "test"  #: of the records of tests
 AS = "kept as"  #: the fingerprint, where reports of workers come together
 NOT_KEPT = "not kept"  #: why
+WRITTEN_TO = (
+    "written to"  #: of which tests, of all that ended since it was last asked, inputs were written in the meantime
+)
 FROM_EVIDENCE = "kept outcome"
+#: How many seconds pass before it is asked again: there are hundreds of inputs, and most tests take milliseconds.
+SECONDS = 1.0
 
 
 # -- inputs ------------------------------------------------------------------------------------------------------------
@@ -187,6 +193,7 @@ def forget() -> None:
     """Look for all inputs again, after files have changed."""
     for cached in (
         _module_file, _mentioned_by, _leads_to, _reached_from, _starts, _whole, _shown, _every, files_of, _named_digest,
+        _names,
     ):  # fmt: skip
         cached.cache_clear()
 
@@ -250,6 +257,9 @@ class Kept:
         self.fingerprints: dict[str, str] = {}
         self.passed: set[str] = set()  #: before, with the present inputs
         self.reports: dict[str, list[pytest.TestReport]] = {}
+        self.waiting: dict[str, list[Record]] = {}  #: by worker, until it is known that no input was written meanwhile
+        self.unasked: list[str] = []  #: tests that ended since inputs were last looked at
+        self.asked = time.monotonic()
         self.reused = self.ran = 0
         self.not_kept: dict[str, str] = {}  #: why, and the first test
         self.other: list[str] = []  #: that passed before and do not now
@@ -311,24 +321,42 @@ class Kept:
         finally:
             if _OPENED in item.stash:
                 item.user_properties.append(self._found_of(item))
+                if time.monotonic() - self.asked >= SECONDS:
+                    item.user_properties.append((WRITTEN_TO, self._written_to()))
 
     def _found_of(self, item: pytest.Item) -> tuple[str, str]:
         """What the report of a test says: the fingerprint that its outcome is kept under, or why it is not kept."""
         files = self.files[item.nodeid]
-        imported = (IMPORTED.get(str(path), ()) for path in files)
+        imported = (IMPORTED[name] for name in IMPORTED.keys() & _names(files))
         prepared = (self.opened_by.get(each, ()) for each in _fixtures(item))
         opened = item.stash[_OPENED].union(*imported, *prepared)
         if unknown := _not_among(self.root, opened, files):
             return NOT_KEPT, f"{item.path.name} reads {', '.join(unknown)}, which its marker `kept` does not name"
         if unknown := _not_named(opened, item.get_closest_marker("kept")):
             return NOT_KEPT, f"{item.path.name} starts {', '.join(unknown)}, which its marker `kept` does not allow for"
-        if not self._is_as_before(files):
-            return NOT_KEPT, "code was written during the run"
+        self.unasked.append(item.nodeid)
         return AS, f"{self.fingerprints[item.nodeid]} {UPHELD if item.nodeid in self.passed else ''}"
 
-    def _is_as_before(self, files: Iterable[Path]) -> bool:
-        """Whether no file was written since the run began: what was found would be about another text."""
-        return all(self.state[path] == _state(path) for path in files)
+    def _written_to(self) -> list[str]:
+        """Tests that ended since this was last asked and had an input written since the run began, so perhaps read another text."""
+        self.asked = time.monotonic()
+        ended, self.unasked = self.unasked, []
+        written = {path for path, before in self.state.items() if before != _state(path)} if ended else set()
+        return [name for name in ended if not written.isdisjoint(self.files[name])] if written else []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        written_to = self._written_to()
+        if self.writer is None:
+            session.config.workeroutput[WRITTEN_TO] = written_to  # type: ignore[attr-defined]
+        else:
+            self._write("", written_to)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A worker has ended; of one that crashed nothing is kept that it was not asked about."""
+        if WRITTEN_TO in (output := getattr(node, "workeroutput", {})):
+            self._write(node.gateway.id, output[WRITTEN_TO])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         said = dict(report.user_properties)
@@ -343,11 +371,14 @@ class Kept:
         del self.reports[report.nodeid]
         if NOT_KEPT in said:
             self.not_kept.setdefault(str(said[NOT_KEPT]), report.nodeid)
+        worker = getattr(report, "worker_id", "")
         if AS in said:
             kept_as, _, before = str(said[AS]).partition(" ")
-            self._keep(report.nodeid, kept_as, before, reports)
+            self._found(worker, report.nodeid, kept_as, before, reports)
+        if WRITTEN_TO in said:
+            self._write(worker, said[WRITTEN_TO])
 
-    def _keep(self, name: str, kept_as: str, before: str, reports: list[pytest.TestReport]) -> None:
+    def _found(self, worker: str, name: str, kept_as: str, before: str, reports: list[pytest.TestReport]) -> None:
         outcomes = {report.outcome for report in reports}
         self.ran += 1
         if before and outcomes != {"passed"}:
@@ -357,8 +388,14 @@ class Kept:
         outcome = UPHELD if outcomes == {"passed"} else VIOLATED
         record = Record(name, CHECK, "", outcome, kept_as, effort=self.effort)
         record.duration = sum(report.duration for report in reports)
+        self.waiting.setdefault(worker, []).append(record)
+
+    def _write(self, worker: str, written_to: Any) -> None:
+        """Keep what a worker found, but nothing of tests whose inputs were written in the meantime."""
+        for name in written_to:
+            self.not_kept.setdefault("code was written during the run", name)
         assert self.writer is not None
-        self.writer.append(record)
+        self.writer.append(*(each for each in self.waiting.pop(worker, ()) if each.claim not in {*written_to}))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         for name in self.other:
@@ -383,13 +420,18 @@ def _fixtures(item: pytest.Item) -> list[pytest.FixtureDef[Any]]:
     return [each for several in item._fixtureinfo.name2fixturedefs.values() for each in several]  # type: ignore[attr-defined]
 
 
+@functools.cache
+def _names(files: frozenset[Path]) -> frozenset[str]:
+    return frozenset(map(str, files))
+
+
 _OPENED = pytest.StashKey[set[str]]()
 
 
 def _state(path: Path) -> tuple[int, int] | None:
     """When a file was written, and how long it is; None where there is none."""
     try:
-        found = path.stat()
+        found = os.stat(path)
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size

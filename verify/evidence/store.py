@@ -40,16 +40,19 @@ class EvidenceWriter:
         self.run = run or f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}"
         self.path = self.folder / f"{self.run}-{os.getpid()}.jsonl"
 
-    def append(self, record: Record) -> None:
-        """Write one record as one line and force it to disk; `InputError` where that is impossible."""
-        record.run, record.when = self.run, time.time()
-        line = json.dumps(as_json(asdict(record)), allow_nan=False).encode() + b"\n"
+    def append(self, *records: Record) -> None:
+        """Write each record as one line and force them to disk; `InputError` where that is impossible."""
+        if not records:
+            return
+        for record in records:
+            record.run, record.when = self.run, time.time()
+        lines = b"".join(json.dumps(as_json(asdict(each)), allow_nan=False).encode() + b"\n" for each in records)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with open(self.path, "a+b") as file:
                 # what a process that was killed left unfinished must not swallow this record
                 torn = file.tell() > 0 and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n"
-                file.write(b"\n" + line if torn else line)
+                file.write(b"\n" + lines if torn else lines)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as problem:
