@@ -54,9 +54,7 @@ _STARTS = re.compile(r"\b(?:subprocess|multiprocessing|pytester|runpy|fork)\b")
 CHECK = "test"  #: of the records of tests
 AS = "kept as"  #: the fingerprint, where reports of workers come together
 NOT_KEPT = "not kept"  #: why
-WRITTEN_TO = (
-    "written to"  #: of which tests, of all that ended since it was last asked, inputs were written in the meantime
-)
+WRITTEN_TO = "written to"  #: tests whose inputs were written to, of those that ended since it was last asked
 FROM_EVIDENCE = "kept outcome"
 #: How many seconds pass before it is asked again: there are hundreds of inputs, and most tests take milliseconds.
 SECONDS = 1.0
