@@ -132,7 +132,7 @@ def checked(known: World, rng: np.random.Generator) -> set[str]:
     of_singular_values()
     values, seen = Values(known, {m: 3, n: 4, h: 2, K: 3, EPS: 4.0}, arrays(rng)), set()
     for symbol in [symbol for symbol, atom in known.atoms.items() if not atom.indices]:
-        for name, bound in candidates(symbol):
+        for name, bound, _ in candidates(symbol):
             if name != "derivative along a unit direction":  # whose direction is the worst one
                 exact, above = values.number(symbol), values.number(bound)
                 assert exact <= above * (1 + 1e-9) + 1e-12, (name, exact, above)
@@ -231,7 +231,7 @@ def test_jacobians_made_of_differentials_are_those_of_autograd() -> None:
 def names_of(value: Any) -> set[str]:
     """The names of the candidates for a norm."""
     (symbol,) = value.free_symbols & world().atoms.keys()
-    return {name for name, _ in candidates(symbol)}
+    return {name for name, _, _ in candidates(symbol)}
 
 
 def test_rules_are_not_applied_where_their_conditions_are_missing() -> None:

@@ -84,7 +84,7 @@ def checked(known: World, rng: np.random.Generator) -> dict[str, int]:
     for _ in range(5):  # the quantities that candidates speak of, in turn
         for symbol in [symbol for symbol in known.atoms if symbol not in done]:
             done.add(symbol)
-            for name, bound in candidates(symbol):
+            for name, bound, _ in candidates(symbol):
                 free = sorted(known.indices_of((symbol, bound)), key=str)
                 for at in itertools.product(*(range(values.size(j.size)) for j in free)):
                     exact, above = (values.number(side, dict(zip(free, at, strict=True))) for side in (symbol, bound))
@@ -129,7 +129,7 @@ def test_each_planted_rule_is_seen_by_itself(rule: str, monkeypatch: pytest.Monk
 
 
 def rules_of(symbol: sympy.Symbol) -> set[str]:
-    return {name for name, _ in candidates(symbol)} & stated_in(gaps)
+    return {name for name, _, _ in candidates(symbol)} & stated_in(gaps)
 
 
 def test_the_rules_are_about_softmax_rows_and_their_covariances_only() -> None:

@@ -68,7 +68,7 @@ def held(seed: int) -> set[str]:
         quantities()
         values = Values(known, {m: SIZES["m"], n: SIZES["n"]}, arrays(np.random.default_rng(seed)))
         for symbol in list(known.atoms):
-            for name, bound in candidates(symbol):
+            for name, bound, _ in candidates(symbol):
                 assert values.number(symbol) <= values.number(bound) * (1 + 1e-7) + 1e-10, name
                 seen |= {*name.split("; ")}
     return seen

@@ -300,8 +300,8 @@ class _Replay(Instances):
                 inside = generators(self.value, set())
                 if outside := [self.w.in_a_scalar(g) for g in self.outside if g in inside]:
                     made["outside"] = outside
-                if len(step) > 2:
-                    made["reasons"] = step[2]
+                if reasons := step[2] if len(step) > 2 else self._reasons_for(*step):
+                    made["reasons"] = reasons
                 self.value = kernel.stepped(self.value, made, self.w.assumed, self.w.reader.table)
                 self.steps.append(made)
         except (Refused, *kernel.ERRORS):

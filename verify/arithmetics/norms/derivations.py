@@ -337,10 +337,16 @@ def reverse_triangles(value: Any) -> dict[Any, Step]:
         atom = world().atoms[symbol]
         terms = _as_sum(atom.payload[0]) if atom.kind in (SPECTRAL, FROBENIUS) else []
         for kind in dict.fromkeys([atom.kind, SPECTRAL]) if len(terms) == 2 else ():
-            sizes = [sympy.expand(_size(c) * norm(kind, part)) for c, part in terms]
-            for one, other in (sizes, sizes[::-1]):
-                found[symbol + other - one] = Step("reverse triangle inequality", one, symbol + other)
+            for (c, A), (d, B) in (terms, terms[::-1]):
+                one, other = (sympy.expand(_size(x) * norm(kind, part)) for x, part in ((c, A), (d, B)))
+                written = functools.partial(_turned_triangle, kind, *atom.payload, nodes.scaled(c, A))
+                found[symbol + other - one] = Step("reverse triangle inequality", one, symbol + other, written)
     return found
+
+
+def _turned_triangle(kind: str, whole: Node, part: Node, _: Any) -> list[Any]:
+    """How it is written that a part of a sum is the whole less the rest."""
+    return [[("triangle inequality", kind, whole, nodes.minus(part, whole))]]
 
 
 def _largest_in_denominators(value: Any) -> frozenset[Any]:

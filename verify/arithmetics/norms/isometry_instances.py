@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -36,9 +36,9 @@ def known_norm(w: Writer, node: Node) -> Any:
     return None
 
 
-def of_factors(w: Writer, factors: list[Node]) -> list[tuple[Any, ...]]:
+def of_factors(w: Writer, factors: Sequence[Node]) -> list[tuple[Any, ...]]:
     """The steps from the spectral norms of factors to numbers."""
-    return [(NORM, [w.node(factor)]) for factor in factors if known_norm(w, factor) is not None]
+    return [(NORM, factor) for factor in factors if known_norm(w, factor) is not None]
 
 
 def reasons(a: Any, w: Writer) -> Iterator[list[Any]]:

@@ -7,46 +7,11 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import sympy
-
-from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import SMALLEST
 from verify.arithmetics.norms.recording import Writer, any_of, beside, generators
-from verify.arithmetics.norms.world import Node
 from verify.kernel import bounds as kernel
 from verify.kernel import quantities
 from verify.kernel.refusal import Refused
-
-#: The rules from below of which the checker has one, and its name there.
-RULES = {
-    "smallest singular value of a sum": "smallest singular value of a sum",
-    "smallest singular value of a product": "smallest singular value of a product",
-    "smallest singular value of blocks side by side": "smallest singular value of blocks",
-}
-
-
-def lower_steps(w: Writer, value: Any, g: Any, step: Any) -> Iterator[list[tuple[Any, ...]]]:
-    """Steps that replace the generator g, the smallest singular value of a node, by less where a scalar has -m g, m >= 0."""
-    atom = w.known.atoms.get(-step.quantity)
-    if atom is None or atom.kind != SMALLEST:
-        return
-    for arguments in _arguments(w, atom.payload[0], step):
-        name = RULES[step.rule]
-        values = [w.value(place) for place in arguments]
-        shown = [order(w, M.columns, M.rows) for M in values] if name != "smallest singular value of a sum" else []
-        if None in shown:
-            continue
-        try:
-            less, more = kernel.instance(name, values, shown, w.assumed, w.reader.table)
-        except (Refused, *kernel.ERRORS):
-            continue
-        own = beside(more, g)
-        if len(own.terms) != 1:
-            continue
-        multiplier = (beside(value, g) * quantities.number(-1)).over(own)
-        after = value + multiplier * (more - less)
-        why = ["instance", name, arguments, shown, w.of_scalar(multiplier), ["terms"]]
-        yield [("comparison", [w.of_scalar(after)], why)]
 
 
 def reasons(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
@@ -74,36 +39,3 @@ def reasons(a: Any, b: Any, w: Writer) -> Iterator[list[Any]]:
                     and quantities.is_nonnegative(gap - multiplier * (more - less))
                 ):
                     yield wrap(["instance", name, arguments, [], w.of_scalar(multiplier), ["terms"]])
-
-
-def order(w: Writer, small: Any, large: Any) -> list[Any] | None:
-    """A reason for small <= large, of two sizes: for certain, or by one assumption; all reasons would take minutes to try."""
-    if quantities.is_nonnegative(large - small):
-        return ["terms"]
-    for k, fact in enumerate(w.assumed.facts):
-        if quantities.is_nonnegative(large - small - fact):
-            return ["facts", [[k, w.scalar(1)]], ["terms"]]
-    return None
-
-
-def _arguments(w: Writer, node: Node, step: Any) -> Iterator[list[int]]:
-    """The matrices of which a rule may speak."""
-    if node.kind == "transpose":
-        node = node.parts[0]
-    whole = w.node(node)
-    if step.rule == "smallest singular value of a sum":
-        parts = [w.add("sum", w.scalar(c), w.node(part)) for c, part in nodes.terms_of(node)]
-        known = [w.known.atoms.get(symbol) for symbol in sorted(step.bound.free_symbols, key=sympy.default_sort_key)]
-        parts += [w.node(other.payload[0]) for other in known if other is not None and other.kind == SMALLEST]
-        if node.shape[0] == node.shape[1]:
-            parts.append(w.add("identity", w.scalar(node.shape[0])))
-        for part in parts:
-            if (w.value(part).rows, w.value(part).columns) == (w.value(whole).rows, w.value(whole).columns):
-                yield [part, w.add("sum", w.scalar(1), whole, w.scalar(-1), part)]
-    if step.rule == "smallest singular value of blocks side by side":
-        yield [w.node(part) for part in node.parts]
-    if step.rule == "smallest singular value of a product":
-        for k in range(1, len(node.parts)):
-            A, B = (w.node(nodes.product(side)) for side in (node.parts[:k], node.parts[k:]))
-            yield [A, B]
-            yield [w.transposed(B), w.transposed(A)]
