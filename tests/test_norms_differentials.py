@@ -168,7 +168,7 @@ def test_a_planted_rule_that_gives_too_little_is_seen(kind: str, monkeypatch: py
 
 
 def halved(right: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: ((name, bound / 2) for name, bound in right(*args))
+    return lambda *args: (item._replace(bound=item.bound / 2) for item in right(*args))
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_no_rule_gives_less_than_the_quantity() -> None:
 )  # fmt: skip
 def test_a_planted_rule_that_gives_too_little_is_seen(table: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = getattr(rules, table)[kind]
-    wrong = lambda *args: ((name, bound * sympy.Rational(9, 10)) for name, bound in right(*args))  # noqa: E731
+    wrong = lambda *args: (item._replace(bound=item.bound * sympy.Rational(9, 10)) for item in right(*args))  # noqa: E731
     monkeypatch.setitem(getattr(rules, table), kind, wrong)
     with pytest.raises(AssertionError):
         test_no_rule_gives_less_than_the_quantity()
@@ -118,7 +118,8 @@ def test_a_planted_rule_that_gives_too_little_is_seen(table: str, kind: str, mon
 @pytest.mark.parametrize("rule", sorted(stated_in(gaps)))
 def test_each_planted_rule_is_seen_by_itself(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def less(right: Any) -> Any:
-        return lambda *args: ((k, b * sympy.Rational(9, 10) if k == rule else b) for k, b in right(*args))
+        share = sympy.Rational(9, 10)
+    return lambda *args: (i._replace(bound=i.bound * share) if i.name == rule else i for i in right(*args))
 
     for table in (rules.QUANTITIES, rules.RULES):
         for kind in ("total", "total of exponentials", "sum", "variances", "without column", "entrywise"):

@@ -82,7 +82,7 @@ def test_no_rule_gives_less_than_the_quantity(seed: int) -> None:
 @pytest.mark.parametrize("kind", ["exponential", "product", "softmax"])
 def test_a_planted_rule_that_gives_too_little_is_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = RULES[kind]
-    monkeypatch.setitem(RULES, kind, lambda *args: ((name, bound * 9 / 10) for name, bound in right(*args)))
+    monkeypatch.setitem(RULES, kind, lambda *args: (item._replace(bound=item.bound * 9 / 10) for item in right(*args)))
     with pytest.raises(AssertionError):
         for seed in range(6):
             held(seed)

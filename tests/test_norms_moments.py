@@ -62,7 +62,7 @@ def test_third_central_moments_are_bounded_from_above(monkeypatch: pytest.Monkey
 
     assert checked() == pytest.approx(1.0)  # it is attained
     right = moments._third_moment
-    less = lambda *args: ((name, bound * sympy.Rational(99, 100)) for name, bound in right(*args))  # noqa: E731
+    less = lambda *args: (item._replace(bound=item.bound * sympy.Rational(99, 100)) for item in right(*args))  # noqa: E731
     monkeypatch.setitem(rules.RULES, "product", less)
     with pytest.raises(AssertionError):
         checked()
@@ -114,7 +114,7 @@ def test_a_number_among_the_factors_is_taken_out(monkeypatch: pytest.MonkeyPatch
 
     assert checked() > 10
     right = rules._number_among
-    monkeypatch.setattr(rules, "_number_among", lambda *args: ((name, bound / 2) for name, bound in right(*args)))
+    monkeypatch.setattr(rules, "_number_among", lambda *args: (item._replace(bound=item.bound / 2) for item in right(*args)))
     with pytest.raises(AssertionError, match="number among"):
         checked()
 

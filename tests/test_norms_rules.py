@@ -16,6 +16,7 @@ from tests.symbolic_cases import newton_schulz
 from verify.arithmetics.norms import (
     assumed,
     derivations,
+    differences,
     differentials,
     entries,
     gaps,
@@ -250,9 +251,10 @@ def half_of(table: str, kind: str) -> Callable[[pytest.MonkeyPatch], None]:
     """Plant a rule that gives half of what it should."""
 
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
-        right = getattr(rules, table)[kind]
-        wrong = lambda *args: ((name, bound / 2) for name, bound in right(*args))  # noqa: E731
-        monkeypatch.setitem(getattr(rules, table), kind, wrong)
+        module = differences if table == "DIFFERENCES" else rules
+        right = getattr(module, table)[kind]
+        wrong = lambda *args: (item._replace(bound=item.bound / 2) for item in right(*args))  # noqa: E731
+        monkeypatch.setitem(getattr(module, table), kind, wrong)
 
     return plant
 
@@ -278,7 +280,7 @@ def test_a_covariance_bound_below_one_half_is_seen(monkeypatch: pytest.MonkeyPat
 
 def test_an_antisymmetric_product_is_not_bounded_by_less(monkeypatch: pytest.MonkeyPatch) -> None:
     right = rules._antisymmetric
-    monkeypatch.setattr(rules, "_antisymmetric", lambda *args: ((name, bound / 2) for name, bound in right(*args)))
+    monkeypatch.setattr(rules, "_antisymmetric", lambda *args: (item._replace(bound=item.bound / 2) for item in right(*args)))
     with pytest.raises(AssertionError):
         every_rule_is_tried(0)
 
@@ -286,7 +288,7 @@ def test_an_antisymmetric_product_is_not_bounded_by_less(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("name", ["from_uniform", "in_the_1_norm", "assumed_bounds"])
 def test_a_planted_bound_by_a_part_of_what_is_right_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = getattr(rules, name)
-    monkeypatch.setattr(rules, name, lambda *args: [(rule, bound / 3) for rule, bound in right(*args)])
+    monkeypatch.setattr(rules, name, lambda *args: [item._replace(bound=item.bound / 3) for item in right(*args)])
     with pytest.raises(AssertionError):
         every_rule_is_tried(0)
 
@@ -297,7 +299,7 @@ def test_a_planted_bound_of_entries_is_seen(name: str, monkeypatch: pytest.Monke
 
     def less(*args: Any) -> Any:
         found = right(*args)
-        return found / 2 if isinstance(found, sympy.Expr) else [(rule, bound / 2) for rule, bound in found]
+        return found / 2 if isinstance(found, sympy.Expr) else [item._replace(bound=item.bound / 2) for item in found]
 
     monkeypatch.setattr(entries, name, less)
     with pytest.raises(AssertionError):
@@ -339,13 +341,13 @@ def test_differences_of_grouped_factors_are_bounded_from_above(monkeypatch: pyte
         return seen
 
     assert checked_groups() > 0
-    right = rules._telescoped
+    right = differences._telescoped
 
     def without_the_last(*args: Any) -> Any:
-        for name, bound in right(*args):
-            yield name, bound.args[0] if isinstance(bound, sympy.Add) else bound
+        for item in right(*args):
+            yield item._replace(bound=item.bound.args[0]) if isinstance(item.bound, sympy.Add) else item
 
-    monkeypatch.setattr(rules, "_telescoped", without_the_last)
+    monkeypatch.setattr(differences, "_telescoped", without_the_last)
     with pytest.raises(AssertionError):
         checked_groups()
 
@@ -401,7 +403,7 @@ def test_lengths_and_sums_that_are_aimed_at_are_large_enough(planted: str, monke
 
     def half(*of: Any) -> Any:
         found = right(*of)
-        return (found[0], found[1] / 2) if planted == "longest_row" else [(name, bound / 2) for name, bound in found]
+        return (found[0], found[1] / 2) if planted == "longest_row" else [item._replace(bound=item.bound / 2) for item in found]
 
     monkeypatch.setattr(entries, planted, half)
     with pytest.raises(AssertionError):
