@@ -119,7 +119,7 @@ def test_a_planted_rule_that_gives_too_little_is_seen(table: str, kind: str, mon
 def test_each_planted_rule_is_seen_by_itself(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def less(right: Any) -> Any:
         share = sympy.Rational(9, 10)
-    return lambda *args: (i._replace(bound=i.bound * share) if i.name == rule else i for i in right(*args))
+        return lambda *args: (i._replace(bound=i.bound * share) if i.name == rule else i for i in right(*args))
 
     for table in (rules.QUANTITIES, rules.RULES):
         for kind in ("total", "total of exponentials", "sum", "variances", "without column", "entrywise"):

@@ -425,9 +425,9 @@ def generators(value: Any, kept: Any = ()) -> list[Any]:
     return found
 
 
-def beside(value: Any, g: Any) -> Any:
-    """What stands beside a generator, to the power 1, in a scalar: 0 where it is nowhere."""
-    item = (g, Fraction(1))
+def beside(value: Any, g: Any, exponent: int = 1) -> Any:
+    """What stands beside a power of a generator in a scalar: 0 where it is nowhere."""
+    item = (g, Fraction(exponent))
     return quantities.Scalar({monomial - {item}: c for monomial, c in value.terms.items() if item in monomial})
 
 
