@@ -17,6 +17,7 @@ from verify.arithmetics.norms import (
     differentials,
     input_matrix,
     nodes,
+    odd_polynomials,
     rules,
     singular_polynomials,
 )
@@ -274,14 +275,14 @@ def test_coefficients_that_vary_are_no_constants() -> None:
 
 def test_conditions_on_polynomials_are_decided_exactly() -> None:
     half = sympy.Rational(1, 2)
-    assert differentials.largest_slope(STEP) == 3 * half
-    assert differentials.largest_slope((sympy.Integer(0), sympy.Integer(1))) == 3  # s^3, at the end
-    assert differentials.is_concave(STEP) and differentials.is_concave((sympy.Integer(1),))
-    assert not differentials.is_concave((sympy.Integer(2), sympy.Integer(-1)))  # decreases before 1
-    assert not differentials.is_concave((sympy.Integer(0), sympy.Integer(1)))  # convex
-    assert not differentials.is_concave((2 * sympy.Integer(1),))  # 2 s, above 1
-    assert singular_polynomials.largest_on_unit_interval((sympy.Integer(-1), sympy.Integer(1))) == half**2
-    assert singular_polynomials.largest_on_unit_interval((sympy.Integer(1), sympy.Integer(-2))) == 1
+    assert odd_polynomials.largest_slope(STEP) == 3 * half
+    assert odd_polynomials.largest_slope((sympy.Integer(0), sympy.Integer(1))) == 3  # s^3, at the end
+    assert odd_polynomials.is_concave(STEP) and odd_polynomials.is_concave((sympy.Integer(1),))
+    assert not odd_polynomials.is_concave((sympy.Integer(2), sympy.Integer(-1)))  # decreases before 1
+    assert not odd_polynomials.is_concave((sympy.Integer(0), sympy.Integer(1)))  # convex
+    assert not odd_polynomials.is_concave((2 * sympy.Integer(1),))  # 2 s, above 1
+    assert odd_polynomials.largest_on_unit_interval((sympy.Integer(-1), sympy.Integer(1))) == half**2
+    assert odd_polynomials.largest_on_unit_interval((sympy.Integer(1), sympy.Integer(-2))) == 1
 
 
 def test_polynomials_of_singular_values_are_refused_unless_a_norm_has_them() -> None:

@@ -133,7 +133,9 @@ def _atom(value: Any) -> Any:
 @pytest.mark.parametrize("kind", [SMALLEST, SPECTRAL])
 def test_a_planted_lower_bound_that_is_too_large_is_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = smallest.LOWER[kind]
-    monkeypatch.setitem(smallest.LOWER, kind, lambda node: (item._replace(bound=item.bound * 2) for item in right(node)))
+    monkeypatch.setitem(
+        smallest.LOWER, kind, lambda node: (item._replace(bound=item.bound * 2) for item in right(node))
+    )
     with pytest.raises(AssertionError):
         for case in CASES:
             held(case, 0)

@@ -114,7 +114,9 @@ def test_a_number_among_the_factors_is_taken_out(monkeypatch: pytest.MonkeyPatch
 
     assert checked() > 10
     right = rules._number_among
-    monkeypatch.setattr(rules, "_number_among", lambda *args: (item._replace(bound=item.bound / 2) for item in right(*args)))
+    monkeypatch.setattr(
+        rules, "_number_among", lambda *args: (item._replace(bound=item.bound / 2) for item in right(*args))
+    )
     with pytest.raises(AssertionError, match="number among"):
         checked()
 

@@ -24,6 +24,7 @@ from verify.arithmetics.norms import (
     input_matrix,
     kept_lengths,
     moments,
+    odd_polynomials,
     row_lengths,
     rules,
     singular_polynomials,
@@ -280,7 +281,9 @@ def test_a_covariance_bound_below_one_half_is_seen(monkeypatch: pytest.MonkeyPat
 
 def test_an_antisymmetric_product_is_not_bounded_by_less(monkeypatch: pytest.MonkeyPatch) -> None:
     right = rules._antisymmetric
-    monkeypatch.setattr(rules, "_antisymmetric", lambda *args: (item._replace(bound=item.bound / 2) for item in right(*args)))
+    monkeypatch.setattr(
+        rules, "_antisymmetric", lambda *args: (item._replace(bound=item.bound / 2) for item in right(*args))
+    )
     with pytest.raises(AssertionError):
         every_rule_is_tried(0)
 
@@ -308,9 +311,9 @@ def test_a_planted_bound_of_entries_is_seen(name: str, monkeypatch: pytest.Monke
 
 def test_polynomials_that_leave_the_unit_interval_are_told_apart() -> None:
     half = sympy.Rational(1, 2)
-    assert rules.keeps_unit_interval((3 * half, -half))
-    assert not rules.keeps_unit_interval((sympy.Integer(2), sympy.Integer(-1)))  # 1.09 at sqrt(2/3), inside
-    assert not rules.keeps_unit_interval((sympy.Rational(11, 10),))
+    assert odd_polynomials.keeps_unit_interval((3 * half, -half))
+    assert not odd_polynomials.keeps_unit_interval((sympy.Integer(2), sympy.Integer(-1)))  # 1.09 at sqrt(2/3), inside
+    assert not odd_polynomials.keeps_unit_interval((sympy.Rational(11, 10),))
     with derivation():
         A = input_matrix("A", m, n)
         for step, start in (
@@ -403,7 +406,11 @@ def test_lengths_and_sums_that_are_aimed_at_are_large_enough(planted: str, monke
 
     def half(*of: Any) -> Any:
         found = right(*of)
-        return (found[0], found[1] / 2) if planted == "longest_row" else [item._replace(bound=item.bound / 2) for item in found]
+        return (
+            (found[0], found[1] / 2)
+            if planted == "longest_row"
+            else [item._replace(bound=item.bound / 2) for item in found]
+        )
 
     monkeypatch.setattr(entries, planted, half)
     with pytest.raises(AssertionError):

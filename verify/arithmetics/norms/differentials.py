@@ -14,13 +14,9 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, entry, largest_over, norm
-from verify.arithmetics.norms.rules import (
-    HALF,
-    RULES,
-    no_candidates,
-    one_after_another,
-    starts_in_unit_ball,
-)  # fmt: skip
+from verify.arithmetics.norms.differences import HALF
+from verify.arithmetics.norms.odd_polynomials import is_concave, largest_slope
+from verify.arithmetics.norms.rules import RULES, one_after_another, starts_in_unit_ball  # fmt: skip
 from verify.arithmetics.norms.signs import is_positive
 from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.world import Kind, Node, unused_index, world
@@ -300,21 +296,6 @@ def _change_before_normalisation(multiple: Any, M: Node, change: Node) -> Any:
     return norm(FROBENIUS, inner.parts[1])
 
 
-@functools.cache
-def is_concave(coefficients: tuple[Any, ...]) -> bool:
-    """Whether g(s) = s p(s^2) increases and is concave on [0, 1], with g(1) <= 1, decided at ends and critical points."""
-    s = sympy.Symbol("s", real=True)
-    g = sympy.Poly(sympy.Add(*(c * s ** (2 * k + 1) for k, c in enumerate(coefficients))), s)
-    slope = g.diff(s)
-    return bool(g.eval(1) <= 1) and _is_never_negative(slope) and _is_never_negative(-slope.diff(s))
-
-
-def _is_never_negative(value: sympy.Poly) -> bool:
-    """Whether a polynomial is at least 0 on [0, 1]."""
-    critical = sympy.real_roots(value.diff()) if value.degree() > 1 else []
-    return all(value.eval(place) >= 0 for place in [0, 1, *(root for root in critical if 0 <= root <= 1)])
-
-
 @rule("product rule", says="d vec(A X C) = ((X C)^T (x) I) d vec A + (C^T (x) A) d vec X", rests_on=("product-rule",))
 def _product_rule(kind: str, node: Node) -> Iterator[Candidate]:
     """d vec(A(X) X C) - C^T (x) A = ((X C)^T (x) I) d vec A, column-major."""
@@ -339,24 +320,10 @@ def _product_rule(kind: str, node: Node) -> Iterator[Candidate]:
             yield Candidate("product rule", bound, ("product rule", SPECTRAL, factors[0], dF, C))
 
 
-@functools.cache
-def largest_slope(coefficients: tuple[Any, ...]) -> Any:
-    """max |g'| on [-1, 1] for g(s) = s p(s^2) with rational coefficients, at the ends or a real critical point."""
-    s = sympy.Symbol("s", real=True)
-    slope = sympy.Poly(sympy.Add(*(c * s ** (2 * k + 1) for k, c in enumerate(coefficients))), s).diff(s)
-    places = [sympy.Integer(0), sympy.Integer(1)]
-    if slope.degree() > 0:
-        places += [root for root in sympy.real_roots(slope.diff(s)) if 0 <= root <= 1]
-    found = max(abs(slope.eval(place)) for place in places)
-    if not found.is_Rational:
-        raise ArithmeticUnsupported(f"the largest slope {found}")
-    return found
-
-
 RULES |= {
     "product": one_after_another(RULES["product"], _beside_the_start),
     "sum": one_after_another(_product_rule, RULES["sum"]),
-    "derivative": one_after_another(RULES.get("derivative", no_candidates), _derivative),
+    "derivative": one_after_another(RULES["derivative"], _derivative),
     "exponential differential": _of_exponential,
     "softmax differential": _of_softmax,
     "normalised differential": _of_normalisation,

@@ -12,6 +12,7 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, largest_over, norm
+from verify.arithmetics.norms.softmaxes import covariance_of, covariances_of
 from verify.arithmetics.norms.statements import Candidate, in_turn, rule
 from verify.arithmetics.norms.world import Index, Node, unused_index, world
 
@@ -109,7 +110,7 @@ def largest_of_product(node: Node) -> Iterator[Candidate]:
         yield Candidate("average of rows", norm(LARGEST, nodes.product(factors[1:])))
         return
     for k, factor in enumerate(factors):
-        if 0 < k < len(factors) - 1 and _is_covariance(factor):
+        if 0 < k < len(factors) - 1 and covariance_of(factor) is not None:
             yield Candidate("covariance of entries", _covariance_bound(factors[:k], factors[k + 1 :]))
             return
     name, (first, *others), (*before, last) = "largest entry of a product", factors, factors
@@ -135,7 +136,7 @@ def _by_blocks(factors: tuple[Node, ...]) -> Iterator[Candidate]:
                 "mixed product", norm(LARGEST, nodes.product([A, C])) * norm(LARGEST, nodes.product([B, D]))
             )
     *outer, last = factors
-    if len(outer) not in (2, 3) or not _are_covariances(outer[-1]) or last.kind != "kronecker":
+    if len(outer) not in (2, 3) or covariances_of(outer[-1]) is None or last.kind != "kronecker":
         return
     (P, Q), inner = last.parts, outer[-2]
     if inner.kind != "kronecker" or inner.parts[0].kind != "identity":
@@ -158,23 +159,3 @@ def _covariance_bound(left: tuple[Node, ...], right: tuple[Node, ...]) -> Any:
         sums_norm(COLUMN_SUM, factor) for factor in right[1:]
     ]
     return norm(LARGEST, left[-1]) * norm(LARGEST, right[0]) * sympy.Mul(*sums)
-
-
-def _is_covariance(node: Node) -> bool:
-    """Whether a node is diag(p) - p p^T for a softmax row p, as a column."""
-    terms = nodes.terms_of(node)
-    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
-        if c == 1 and d == -1 and A.kind == "diagonal" and B.kind == "product" and len(B.parts) == 2:
-            p = A.parts[0]
-            one = p.kind == "transpose" and p.parts[0].kind == "softmax" and p.parts[0].shape[0] == 1
-            return one and B.parts[0] is p and B.parts[1] is nodes.transposed(p)
-    return False
-
-
-def _are_covariances(node: Node) -> bool:
-    """Whether a node is blockdiag(diag(p_i) - p_i p_i^T) for the rows p_i of a softmax."""
-    terms = nodes.terms_of(node)
-    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
-        if (c, A.kind, d, B.kind) == (1, "rows as diagonals", -1, "rows as outer products"):
-            return A.parts[0] is B.parts[0] and A.parts[0].kind == "softmax"
-    return False

@@ -15,21 +15,11 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, entry, norm
 from verify.arithmetics.norms.bounded import Bounded, lifted, total_of
 from verify.arithmetics.norms.differences import by_frobenius
-from verify.arithmetics.norms.rules import QUANTITIES, RULES, is_softmax_column, one_after_another  # fmt: skip
+from verify.arithmetics.norms.rules import QUANTITIES, RULES, one_after_another
+from verify.arithmetics.norms.softmaxes import covariance_of, is_softmax_column
 from verify.arithmetics.norms.statements import Candidate, in_turn, rule
 from verify.arithmetics.norms.world import Index, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
-
-
-def covariance_of(node: Node) -> Node | None:
-    """The softmax row p, of shape (1, n), where a node is diag(p) - p^T p."""
-    terms = nodes.terms_of(node)
-    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
-        if c == 1 and d == -1 and A.kind == "diagonal" and is_softmax_column(A.parts[0]) and B.kind == "product":
-            p = A.parts[0]
-            if B.parts == (p, nodes.transposed(p)):
-                return nodes.transposed(p)
-    return None
 
 
 def own_place(p: Node) -> Index | None:

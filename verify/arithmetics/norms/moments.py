@@ -8,8 +8,8 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, norm
-from verify.arithmetics.norms.gaps import covariance_of
 from verify.arithmetics.norms.rules import RULES, one_after_another
+from verify.arithmetics.norms.softmaxes import covariance_of
 from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.world import Node
 

@@ -269,9 +269,9 @@ class Writer:
         """Where what a rule is of stands in the table; the kind of a norm is a name, as are other texts."""
         if isinstance(item, Node):
             return self.node(item)
-        if isinstance(item, (str, int)):
+        if isinstance(item, str):
             return KINDS.get(item, item)
-        return self.place(item)
+        return item if isinstance(item, int) else self.place(item)
 
     def split(self, pieces: Sequence[Node], place: int | None = None) -> Steps:
         """One factor after another of a product; `place` is that of the Frobenius norm."""

@@ -140,12 +140,7 @@ class Replay:
         w, reason = self.w, list[Any](["terms"])
         for step in self.entry.steps:
             if step.rule == "blocks" and step.quantity not in w.known.atoms:  # of the right side, where they are equal
-                node = w.known.atoms[step.bound].payload[0]
-                node = node.parts[0] if node.kind == "transpose" else node
-                parts = list(map(w.node, node.parts))
-                family = [w.index(node.data[0])] if node.kind == "stack" else []
-                rule = "squares of a stack" if family else "squares of blocks"
-                reason = ["instance", rule, [*family, *parts], [], w.scalar(1), reason]
+                reason = ["instance", *w.step(*step.written), [], w.scalar(1), reason]
         if len(reason) == 1:
             return None
         reason = ["squares", reason]
@@ -309,34 +304,21 @@ class Replay:
                     yield [("sum", [self.w.of_scalar(g[1]), self.w.of_scalar(h[1])], [reason])]
         if g[0] == "sum over":
             yield from self._of_sum_over(g[1], g[2])
-        if g[0] == "norm":
-            for A in sorted(g[2], key=text_of):
-                if (family := family_of(A)) is not None:
-                    kind, index, inner = family
-                    if kind == "stack":
-                        yield from self._stacks(g[1], self.w.place_of(index), self.w.matrix(inner))
-                        continue
-                    yield [("sum over an index", [g[1], self.w.place_of(index), self.w.matrix(inner)])]
-            weights = [
-                item
-                for A in sorted(g[2], key=text_of)
-                if (item := quantities.single_atom(A, "softmax")) and not item[1]
-            ]
-            for item in weights:
-                yield [("softmax row", [self.w.matrix(item[4])])]
-        for A in sorted(g[2], key=text_of) if g[:2] == ("norm", "2") else ():
-            if (item := quantities.single_atom(A, "exponential")) is not None:
-                yield [("exponential of a skew matrix", [self.w.matrix(item[4])])]
+        for A in sorted(g[2], key=text_of) if g[0] == "norm" else ():
+            kind, index, inner = family_of(A) or (None, None, None)
+            if kind == "sum over":
+                yield [("sum over an index", [g[1], self.w.place_of(index), self.w.matrix(inner)])]
+            for name, rule in (("softmax", "softmax row"), ("exponential", "exponential of a skew matrix")):
+                if (item := quantities.single_atom(A, name)) is not None:
+                    yield [(rule, [self.w.matrix(item[4])])]
+        yield from self._stacks_of(g)
 
     def _stacks_of(self, g: Any) -> Iterator[Steps]:
         for A in sorted(g[2], key=text_of) if g[0] == "norm" else ():
             if (family := family_of(A)) is not None and family[0] == "stack":
-                yield from self._stacks(g[1], self.w.place_of(family[1]), self.w.matrix(family[2]))
-
-    def _stacks(self, kind: str, index: int, inner: int) -> Iterator[Steps]:
-        if self.aims_at_sums:
-            yield [("stack", [kind, index, inner])]
-        yield [("stack of one length", [kind, index, inner])]
+                arguments = [g[1], self.w.place_of(family[1]), self.w.matrix(family[2])]
+                rules = ("stack", "stack of one length") if self.aims_at_sums else ("stack of one length",)
+                yield from ([(rule, arguments)] for rule in rules)
 
     def _of_sum_over(self, index: Any, body: Any) -> Iterator[Steps]:
         i = self.w.place_of(index)

@@ -29,8 +29,15 @@ from verify.arithmetics.norms.atoms import (
 )  # fmt: skip
 from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.differences import HALF, block_of, by_frobenius, common, difference, no_candidates
+from verify.arithmetics.norms.odd_polynomials import keeps_unit_interval
 from verify.arithmetics.norms.signs import is_nonnegative
-from verify.arithmetics.norms.softmaxes import from_uniform, in_the_1_norm, of_larger_logits
+from verify.arithmetics.norms.softmaxes import (
+    covariance_of,
+    covariances_of,
+    from_uniform,
+    in_the_1_norm,
+    of_larger_logits,
+)  # fmt: skip
 from verify.arithmetics.norms.statements import Candidate, in_turn
 from verify.arithmetics.norms.world import Node, unused_index, world
 
@@ -102,6 +109,10 @@ def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
         yield _rank(node, lambda: (node, nodes.identity(node.shape[1])), node.shape[1])
 
 
+def _cut(factors: tuple[Node, ...], k: int) -> tuple[Node, Node]:
+    return nodes.product(factors[:k]), nodes.product(factors[k:])
+
+
 def _rank(node: Node, factors: Callable[[], tuple[Node, Node]], size: Any) -> Candidate:
     """The Frobenius norm of a product of two, of which the first has so many columns, by the spectral norm."""
     return Candidate("rank", sympy.sqrt(size) * norm(SPECTRAL, node), lambda _: [[("rank", *factors())]])
@@ -158,7 +169,7 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
         for k in range(1, len(factors)):
             sizes.setdefault(factors[k - 1].shape[1], k)
         for size, k in sizes.items():
-            yield _rank(node, lambda k=k: (nodes.product(factors[:k]), nodes.product(factors[k:])), size)
+            yield _rank(node, functools.partial(_cut, factors, k), size)
     if kind == SPECTRAL and norm(FROBENIUS, node) in world().targets:
         yield by_frobenius(node)
     for pieces in [factors, *_with_known_piece(factors)]:
@@ -359,15 +370,6 @@ def starts_in_unit_ball(start: Node, coefficients: tuple[Any, ...]) -> bool:
     return keeps_unit_interval(coefficients) and inside
 
 
-@functools.cache
-def keeps_unit_interval(coefficients: tuple[Any, ...]) -> bool:
-    """Whether |s p(s^2)| <= 1 for all s in [0, 1], decided at the ends and at the real critical points."""
-    s = sympy.Symbol("s", real=True)
-    value = sympy.Poly(sympy.Add(*(c * s ** (2 * k + 1) for k, c in enumerate(coefficients))), s)
-    places = [sympy.Integer(1), *(root for root in sympy.real_roots(value.diff(s)) if 0 <= root <= 1)]
-    return all(abs(value.eval(place)) <= 1 for place in places)
-
-
 def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
     apart = chain_rule.taken_apart(node)
     if apart is not node:
@@ -440,15 +442,13 @@ def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]
         if kind == SPECTRAL and A.kind == "product" and B is nodes.transposed(A):
             yield from _antisymmetric(abs(c), A, B)
             return
-        if kind == SPECTRAL and A.kind == "diagonal" and is_softmax_column(A.parts[0]) and B.kind == "product":
-            p = A.parts[0]
-            if len(B.parts) == 2 and B.parts[0] is p and B.parts[1] is nodes.transposed(p):
-                written = ("covariance of a softmax row", *p.parts[0].parts)
-                yield Candidate("covariance of a softmax row", abs(c) * HALF, written)
-        rows = A.kind == "rows as diagonals" and B.kind == "rows as outer products" and A.parts[0] is B.parts[0]
-        if kind == SPECTRAL and rows and A.parts[0].kind == "softmax":
-            written = ("covariances of softmax rows", *A.parts[0].parts)
-            yield Candidate("covariance of a softmax row", abs(c) * HALF, written)
+        if kind == SPECTRAL:
+            for rule, row in (
+                ("covariance of a softmax row", covariance_of(nodes.minus(A, B))),
+                ("covariances of softmax rows", covariances_of(nodes.minus(A, B))),
+            ):
+                if row is not None:
+                    yield Candidate("covariance of a softmax row", abs(c) * HALF, (rule, *row.parts))
         if A.kind == "exponential" and B.kind == "identity":
             if nodes.is_skew(A.parts[0]):
                 written = ("exponentials of skew matrices", kind, *A.parts, nodes.zeros(A.shape))
@@ -474,11 +474,6 @@ def _antisymmetric(c: Any, A: Node, B: Node) -> Iterator[Candidate]:
         ]
         frame, blocks = (known or orders)[0]
         yield Candidate("antisymmetric product", c * norm(SPECTRAL, frame) ** 2, ("antisymmetric product", *blocks))
-
-
-def is_softmax_column(node: Node) -> bool:
-    """Whether a node is one softmax row, as a column."""
-    return node.kind == "transpose" and node.parts[0].kind == "softmax" and node.parts[0].shape[0] == 1
 
 
 def one_after_another(*rules: Callable[..., Iterator[Candidate]]) -> Callable[..., Iterator[Candidate]]:

@@ -16,6 +16,7 @@ from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import SHIFT, SPECTRAL, mean_exponential, norm, smallest
 from verify.arithmetics.norms.bounded import Bounded, is_scalar, scalar
+from verify.arithmetics.norms.odd_polynomials import largest_on_unit_interval
 from verify.arithmetics.norms.rules import RULES, is_contraction, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.statements import Candidate, rule
@@ -223,21 +224,6 @@ def _polynomial_of_contraction(kind: str, node: Node) -> Iterator[Candidate]:
         ):  # the checker knows degree 1, where c is taken at the end or where the slope vanishes
             written = (name, M, bound, abs(p[1]), -p[0] / (2 * p[1]), *p)
         yield Candidate(name, bound, written)
-
-
-@functools.cache
-def largest_on_unit_interval(coefficients: tuple[Any, ...]) -> Any:
-    """max |s^2 p(s^2)| on [0, 1] for rational coefficients of p, at the end or a real critical point."""
-    x = sympy.Symbol("x", real=True)
-    value = sympy.Poly(sympy.Add(*(c * x ** (k + 1) for k, c in enumerate(coefficients))), x)
-    places = [sympy.Integer(1)]
-    if value.degree() > 1:
-        places += [root for root in sympy.real_roots(value.diff(x)) if 0 <= root <= 1]
-    found = sympy.Integer(0)
-    for place in places:
-        here = abs(value.eval(place))
-        found = here if here > found else found
-    return found
 
 
 # -- blocks of an exponential ------------------------------------------------------------------------------------------

@@ -15,8 +15,9 @@ from verify.arithmetics.conditions import rely_on_at_least
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import follows
 from verify.arithmetics.norms.atoms import FROBENIUS, SMALLEST, SPECTRAL, largest_over, norm, smallest  # fmt: skip
+from verify.arithmetics.norms.differences import HALF
 from verify.arithmetics.norms.gaps import relative_logits
-from verify.arithmetics.norms.rules import HALF, QUANTITIES, RULES, one_after_another
+from verify.arithmetics.norms.rules import QUANTITIES, RULES, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive
 from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.text import scalar_text

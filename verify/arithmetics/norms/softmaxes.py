@@ -16,6 +16,31 @@ from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.world import Node, world
 
 
+def is_softmax_column(node: Node) -> bool:
+    """Whether a node is one softmax row, as a column."""
+    return node.kind == "transpose" and node.parts[0].kind == "softmax" and node.parts[0].shape[0] == 1
+
+
+def covariance_of(node: Node) -> Node | None:
+    """The softmax row p, of shape (1, n), where a node is diag(p) - p^T p."""
+    terms = nodes.terms_of(node)
+    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        if c == 1 and d == -1 and A.kind == "diagonal" and is_softmax_column(A.parts[0]) and B.kind == "product":
+            p = A.parts[0]
+            if B.parts == (p, nodes.transposed(p)):
+                return nodes.transposed(p)
+    return None
+
+
+def covariances_of(node: Node) -> Node | None:
+    """The softmax where a node is blockdiag(diag(p_i) - p_i^T p_i) for its rows p_i."""
+    terms = nodes.terms_of(node)
+    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        if (c, A.kind, d, B.kind) == (1, "rows as diagonals", -1, "rows as outer products"):
+            return A.parts[0] if A.parts == B.parts and A.parts[0].kind == "softmax" else None
+    return None
+
+
 def in_the_1_norm(node: Node) -> list[Candidate]:
     """Bounds of the sum of all absolute values of c (softmax(T) - softmax(T'))."""
     name = "softmax in the 1-norm"

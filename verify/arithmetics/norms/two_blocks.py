@@ -17,8 +17,9 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import follows
 from verify.arithmetics.norms.atoms import FROBENIUS, GAIN, SPECTRAL, gain, largest, norm
 from verify.arithmetics.norms.derivation_search import Step
+from verify.arithmetics.norms.differences import HALF
 from verify.arithmetics.norms.monotone import direction
-from verify.arithmetics.norms.rules import HALF, QUANTITIES, RULES, one_after_another
+from verify.arithmetics.norms.rules import QUANTITIES, RULES, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
 from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.text import scalar_text
