@@ -442,13 +442,11 @@ def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]
         if kind == SPECTRAL and A.kind == "product" and B is nodes.transposed(A):
             yield from _antisymmetric(abs(c), A, B)
             return
-        if kind == SPECTRAL:
-            for rule, row in (
-                ("covariance of a softmax row", covariance_of(nodes.minus(A, B))),
-                ("covariances of softmax rows", covariances_of(nodes.minus(A, B))),
-            ):
-                if row is not None:
-                    yield Candidate("covariance of a softmax row", abs(c) * HALF, (rule, *row.parts))
+        less = nodes.minus(A, B)
+        several = (("covariance of a softmax row", covariance_of), ("covariances of softmax rows", covariances_of))
+        for rule, weights_of in several if kind == SPECTRAL else ():
+            if (weights := weights_of(less)) is not None:
+                yield Candidate("covariance of a softmax row", abs(c) * HALF, (rule, *weights.parts))
         if A.kind == "exponential" and B.kind == "identity":
             if nodes.is_skew(A.parts[0]):
                 written = ("exponentials of skew matrices", kind, *A.parts, nodes.zeros(A.shape))
