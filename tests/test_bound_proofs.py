@@ -360,7 +360,7 @@ def test_a_planted_unsound_rule_is_caught_by_the_evaluation(monkeypatch: pytest.
     claim.oracle(lambda A: frobenius_norm(relu(A)))
     assert check_of(claim).message == "1 of 1 inequalities are not derived"
     right = rules.RULES["relu"]
-    halved = lambda kind, node: ((name, value / 2) for name, value in right(kind, node))  # noqa: E731
+    halved = lambda kind, node: (item._replace(bound=item.bound / 2) for item in right(kind, node))  # noqa: E731
     monkeypatch.setitem(rules.RULES, "relu", halved)
     assert "the left side is above the right one for certain" in check_of(claim).message
 
@@ -445,7 +445,7 @@ def test_a_derivation_is_evaluated_where_the_attack_found_the_bound_tightest(mon
     assert record.outcome == UPHELD, record.message
     assert record.examples == record.details["spots at the tightest inputs"] > 0
     right = rules._antisymmetric
-    less = lambda *args: ((name, bound * rational(99, 100)) for name, bound in right(*args))  # noqa: E731
+    less = lambda *args: (item._replace(bound=item.bound * rational(99, 100)) for item in right(*args))  # noqa: E731
     monkeypatch.setattr(rules, "_antisymmetric", less)
     claim = without_mutants(claim)
     assert "is not between both sides" in proved_bound(claim, settings).message
@@ -581,7 +581,7 @@ def test_every_rule_is_a_definition_or_states_claims_that_hold() -> None:
 
 def test_a_rule_without_a_claim_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     right = rules.RULES["product"]
-    renamed = lambda *args: (("rule of thumb", bound) for _, bound in right(*args))  # noqa: E731
+    renamed = lambda *args: (item._replace(name="rule of thumb") for item in right(*args))  # noqa: E731
     monkeypatch.setitem(rules.RULES, "product", renamed)
     with pytest.raises(KeyError, match="rule of thumb"):
         check_of(product_bound())

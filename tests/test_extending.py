@@ -28,8 +28,8 @@ WRONG = {
         "mine.signs-1 {'sampled float64': 'violated'",
     ),
     "a rule that gives too little": (
-        "norm(LARGEST, A) * norm(LARGEST, B)\n",
-        "norm(LARGEST, A) * norm(LARGEST, B) / 3\n",
+        "norm(LARGEST, A) * norm(LARGEST, B))\n",
+        "norm(LARGEST, A) * norm(LARGEST, B) / 3)\n",
         "mine.largest-entry {'attacked float64': 'upheld', 'enclosed': 'upheld', 'proved': 'violated'}\n" * 2,
     ),
 }

@@ -93,10 +93,10 @@ def held(case: str, seed: int) -> dict[str, int]:
             for symbol in [symbol for symbol, atom in known.atoms.items() if symbol not in done and not atom.indices]:
                 done.add(symbol)
                 exact = values.number(symbol)
-                for name, bound in lower_candidates(symbol):
+                for name, bound, _ in lower_candidates(symbol):
                     assert values.number(bound) <= exact * (1 + 1e-9) + 1e-12, (case, name, bound)
                     seen[name] = seen.get(name, 0) + 1
-                for name, bound in candidates(symbol):
+                for name, bound, _ in candidates(symbol):
                     if name == "assumption" or ("chord of sinh" in name and ranges > 0):
                         continue  # what the assumption says of the range does not hold here
                     assert exact <= values.number(bound) * (1 + 1e-9) + 1e-12, (case, name, exact, bound)
@@ -121,7 +121,7 @@ def test_a_product_of_a_wide_and_a_tall_matrix_has_no_lower_bound() -> None:
                                    ("tall", "flat", False), ("tall", "pair", True),
                                    ("pair", "flat", True), ("G", "H", True)):  # fmt: skip
             X, Y = (input_matrix(name, *SHAPES[name]) for name in (left, right))
-            names = {name for name, _ in lower_candidates(_atom(smallest_value((X @ Y).node)))}
+            names = {name for name, _, _ in lower_candidates(_atom(smallest_value((X @ Y).node)))}
             assert ("smallest singular value of a product" in names) == fires, (left, right)
 
 
@@ -133,7 +133,9 @@ def _atom(value: Any) -> Any:
 @pytest.mark.parametrize("kind", [SMALLEST, SPECTRAL])
 def test_a_planted_lower_bound_that_is_too_large_is_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = smallest.LOWER[kind]
-    monkeypatch.setitem(smallest.LOWER, kind, lambda node: ((name, bound * 2) for name, bound in right(node)))
+    monkeypatch.setitem(
+        smallest.LOWER, kind, lambda node: (item._replace(bound=item.bound * 2) for item in right(node))
+    )
     with pytest.raises(AssertionError):
         for case in CASES:
             held(case, 0)

@@ -84,7 +84,7 @@ def checked(known: World, rng: np.random.Generator) -> dict[str, int]:
     for _ in range(5):  # the quantities that candidates speak of, in turn
         for symbol in [symbol for symbol in known.atoms if symbol not in done]:
             done.add(symbol)
-            for name, bound in candidates(symbol):
+            for name, bound, _ in candidates(symbol):
                 free = sorted(known.indices_of((symbol, bound)), key=str)
                 for at in itertools.product(*(range(values.size(j.size)) for j in free)):
                     exact, above = (values.number(side, dict(zip(free, at, strict=True))) for side in (symbol, bound))
@@ -109,7 +109,7 @@ def test_no_rule_gives_less_than_the_quantity() -> None:
 )  # fmt: skip
 def test_a_planted_rule_that_gives_too_little_is_seen(table: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = getattr(rules, table)[kind]
-    wrong = lambda *args: ((name, bound * sympy.Rational(9, 10)) for name, bound in right(*args))  # noqa: E731
+    wrong = lambda *args: (item._replace(bound=item.bound * sympy.Rational(9, 10)) for item in right(*args))  # noqa: E731
     monkeypatch.setitem(getattr(rules, table), kind, wrong)
     with pytest.raises(AssertionError):
         test_no_rule_gives_less_than_the_quantity()
@@ -118,7 +118,8 @@ def test_a_planted_rule_that_gives_too_little_is_seen(table: str, kind: str, mon
 @pytest.mark.parametrize("rule", sorted(stated_in(gaps)))
 def test_each_planted_rule_is_seen_by_itself(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def less(right: Any) -> Any:
-        return lambda *args: ((k, b * sympy.Rational(9, 10) if k == rule else b) for k, b in right(*args))
+        share = sympy.Rational(9, 10)
+        return lambda *args: (i._replace(bound=i.bound * share) if i.name == rule else i for i in right(*args))
 
     for table in (rules.QUANTITIES, rules.RULES):
         for kind in ("total", "total of exponentials", "sum", "variances", "without column", "entrywise"):
@@ -129,7 +130,7 @@ def test_each_planted_rule_is_seen_by_itself(rule: str, monkeypatch: pytest.Monk
 
 
 def rules_of(symbol: sympy.Symbol) -> set[str]:
-    return {name for name, _ in candidates(symbol)} & stated_in(gaps)
+    return {name for name, _, _ in candidates(symbol)} & stated_in(gaps)
 
 
 def test_the_rules_are_about_softmax_rows_and_their_covariances_only() -> None:

@@ -53,7 +53,7 @@ def test_third_central_moments_are_bounded_from_above(monkeypatch: pytest.Monkey
                 x, t = input_matrix("x", n, 1), input_matrix("t", 1, n)
                 size = norm(FROBENIUS, (x.T @ slope(softmax(t).T, x) @ x).node)
                 values = Values(known, SCALARS, arrays(seed))
-                found = [bound for name, bound in candidates(size) if name == "third central moment"]
+                found = [bound for name, bound, _ in candidates(size) if name == "third central moment"]
                 assert len(found) == 1
                 exact, above = values.number(size), values.number(found[0])
                 assert exact <= above * (1 + 1e-9), (exact, above)
@@ -62,7 +62,7 @@ def test_third_central_moments_are_bounded_from_above(monkeypatch: pytest.Monkey
 
     assert checked() == pytest.approx(1.0)  # it is attained
     right = moments._third_moment
-    less = lambda *args: ((name, bound * sympy.Rational(99, 100)) for name, bound in right(*args))  # noqa: E731
+    less = lambda *args: (item._replace(bound=item.bound * sympy.Rational(99, 100)) for item in right(*args))  # noqa: E731
     monkeypatch.setitem(rules.RULES, "product", less)
     with pytest.raises(AssertionError):
         checked()
@@ -83,9 +83,9 @@ def test_other_matrices_in_the_place_of_the_slope_have_no_third_moment() -> None
         ]
         for G in others:
             size = norm(FROBENIUS, (x.T @ G @ x).node)
-            assert "third central moment" not in [name for name, _ in candidates(size)]
+            assert "third central moment" not in [name for name, _, _ in candidates(size)]
         size = norm(FROBENIUS, (y.T @ slope(p, x) @ x).node)
-        assert "third central moment" not in [name for name, _ in candidates(size)]
+        assert "third central moment" not in [name for name, _, _ in candidates(size)]
 
 
 def test_a_number_among_the_factors_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,14 +107,16 @@ def test_a_number_among_the_factors_is_taken_out(monkeypatch: pytest.MonkeyPatch
                     for kind in (SPECTRAL, FROBENIUS, LARGEST):
                         size = norm(kind, product.node)
                         for symbol in size.free_symbols & known.atoms.keys():
-                            for name, bound in candidates(symbol):
+                            for name, bound, _ in candidates(symbol):
                                 assert values.number(symbol) <= values.number(bound) * (1 + 1e-9), name
                                 seen += name == "number among the factors"
         return seen
 
     assert checked() > 10
     right = rules._number_among
-    monkeypatch.setattr(rules, "_number_among", lambda *args: ((name, bound / 2) for name, bound in right(*args)))
+    monkeypatch.setattr(
+        rules, "_number_among", lambda *args: (item._replace(bound=item.bound / 2) for item in right(*args))
+    )
     with pytest.raises(AssertionError, match="number among"):
         checked()
 

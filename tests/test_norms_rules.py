@@ -16,6 +16,7 @@ from tests.symbolic_cases import newton_schulz
 from verify.arithmetics.norms import (
     assumed,
     derivations,
+    differences,
     differentials,
     entries,
     gaps,
@@ -23,6 +24,7 @@ from verify.arithmetics.norms import (
     input_matrix,
     kept_lengths,
     moments,
+    odd_polynomials,
     row_lengths,
     rules,
     singular_polynomials,
@@ -215,7 +217,7 @@ def checked(known: World, rng: np.random.Generator) -> dict[str, int]:
             done.add(symbol)
             if "direction of" in atom_text(symbol, known):  # along a direction that is the worst one
                 continue
-            for name, bound in candidates(symbol):
+            for name, bound, _ in candidates(symbol):
                 if name == "derivative along a unit direction":
                     continue
                 exact, above = values.number(symbol), values.number(bound)
@@ -250,9 +252,10 @@ def half_of(table: str, kind: str) -> Callable[[pytest.MonkeyPatch], None]:
     """Plant a rule that gives half of what it should."""
 
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
-        right = getattr(rules, table)[kind]
-        wrong = lambda *args: ((name, bound / 2) for name, bound in right(*args))  # noqa: E731
-        monkeypatch.setitem(getattr(rules, table), kind, wrong)
+        module = differences if table == "DIFFERENCES" else rules
+        right = getattr(module, table)[kind]
+        wrong = lambda *args: (item._replace(bound=item.bound / 2) for item in right(*args))  # noqa: E731
+        monkeypatch.setitem(getattr(module, table), kind, wrong)
 
     return plant
 
@@ -278,7 +281,9 @@ def test_a_covariance_bound_below_one_half_is_seen(monkeypatch: pytest.MonkeyPat
 
 def test_an_antisymmetric_product_is_not_bounded_by_less(monkeypatch: pytest.MonkeyPatch) -> None:
     right = rules._antisymmetric
-    monkeypatch.setattr(rules, "_antisymmetric", lambda *args: ((name, bound / 2) for name, bound in right(*args)))
+    monkeypatch.setattr(
+        rules, "_antisymmetric", lambda *args: (item._replace(bound=item.bound / 2) for item in right(*args))
+    )
     with pytest.raises(AssertionError):
         every_rule_is_tried(0)
 
@@ -286,7 +291,7 @@ def test_an_antisymmetric_product_is_not_bounded_by_less(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("name", ["from_uniform", "in_the_1_norm", "assumed_bounds"])
 def test_a_planted_bound_by_a_part_of_what_is_right_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right = getattr(rules, name)
-    monkeypatch.setattr(rules, name, lambda *args: [(rule, bound / 3) for rule, bound in right(*args)])
+    monkeypatch.setattr(rules, name, lambda *args: [item._replace(bound=item.bound / 3) for item in right(*args)])
     with pytest.raises(AssertionError):
         every_rule_is_tried(0)
 
@@ -297,7 +302,7 @@ def test_a_planted_bound_of_entries_is_seen(name: str, monkeypatch: pytest.Monke
 
     def less(*args: Any) -> Any:
         found = right(*args)
-        return found / 2 if isinstance(found, sympy.Expr) else [(rule, bound / 2) for rule, bound in found]
+        return found / 2 if isinstance(found, sympy.Expr) else [item._replace(bound=item.bound / 2) for item in found]
 
     monkeypatch.setattr(entries, name, less)
     with pytest.raises(AssertionError):
@@ -306,9 +311,9 @@ def test_a_planted_bound_of_entries_is_seen(name: str, monkeypatch: pytest.Monke
 
 def test_polynomials_that_leave_the_unit_interval_are_told_apart() -> None:
     half = sympy.Rational(1, 2)
-    assert rules.keeps_unit_interval((3 * half, -half))
-    assert not rules.keeps_unit_interval((sympy.Integer(2), sympy.Integer(-1)))  # 1.09 at sqrt(2/3), inside
-    assert not rules.keeps_unit_interval((sympy.Rational(11, 10),))
+    assert odd_polynomials.keeps_unit_interval((3 * half, -half))
+    assert not odd_polynomials.keeps_unit_interval((sympy.Integer(2), sympy.Integer(-1)))  # 1.09 at sqrt(2/3), inside
+    assert not odd_polynomials.keeps_unit_interval((sympy.Rational(11, 10),))
     with derivation():
         A = input_matrix("A", m, n)
         for step, start in (
@@ -317,7 +322,7 @@ def test_polynomials_that_leave_the_unit_interval_are_told_apart() -> None:
             (newton_schulz, A / (frobenius_norm(A) - 1)),
         ):
             (symbol,) = norm(SPECTRAL, iterated(K, step, start).node).free_symbols
-            assert "iterated polynomial" not in [name for name, _ in candidates(symbol)]
+            assert "iterated polynomial" not in [name for name, _, _ in candidates(symbol)]
 
 
 def test_differences_of_grouped_factors_are_bounded_from_above(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,19 +338,19 @@ def test_differences_of_grouped_factors_are_bounded_from_above(monkeypatch: pyte
                 DerivationSearch(frozenset(targets))
                 (symbol,) = norm(FROBENIUS, (one[0] @ other[0] @ A - one[1] @ other[1] @ A).node).free_symbols
                 values = Values(known, {m: 3, n: 4, N: 2, K: 3}, arrays(np.random.default_rng(seed)))
-                for _, bound in candidates(symbol):
+                for _, bound, _ in candidates(symbol):
                     assert values.number(symbol) <= values.number(bound) * (1 + 1e-9) + 1e-12
                     seen += len(bound.free_symbols) == 2
         return seen
 
     assert checked_groups() > 0
-    right = rules._telescoped
+    right = differences._telescoped
 
     def without_the_last(*args: Any) -> Any:
-        for name, bound in right(*args):
-            yield name, bound.args[0] if isinstance(bound, sympy.Add) else bound
+        for item in right(*args):
+            yield item._replace(bound=item.bound.args[0]) if isinstance(item.bound, sympy.Add) else item
 
-    monkeypatch.setattr(rules, "_telescoped", without_the_last)
+    monkeypatch.setattr(differences, "_telescoped", without_the_last)
     with pytest.raises(AssertionError):
         checked_groups()
 
@@ -361,7 +366,7 @@ def test_the_rank_of_a_product_is_at_most_any_of_its_inner_sizes(monkeypatch: py
                     world().targets = frozenset({spectral, frobenius})
                     values = Values(known, {m: 3, n: 4, N: 2, K: 3}, arrays(np.random.default_rng(seed)))
                     for symbol in {*spectral.free_symbols, *frobenius.free_symbols}:
-                        for name, bound in candidates(symbol):
+                        for name, bound, _ in candidates(symbol):
                             assert values.number(symbol) <= values.number(bound) * (1 + 1e-9) + 1e-12, name
                             seen += name == "rank"
         return seen
@@ -388,7 +393,7 @@ def test_lengths_and_sums_that_are_aimed_at_are_large_enough(planted: str, monke
                 quantities = [norm(LARGEST, X.node) for X in (A @ C, A @ S @ C, A @ S @ C - A @ P @ C)]
                 quantities += [norm(FROBENIUS, X.node) for X in (A - 2 * B, A)]
                 for symbol in {symbol for quantity in quantities for symbol in quantity.free_symbols}:
-                    for name, bound in candidates(symbol):
+                    for name, bound, _ in candidates(symbol):
                         assert values.number(symbol) <= values.number(bound) * (1 + 1e-9) + 1e-12, name
                         seen.add(name)
         return seen
@@ -401,7 +406,11 @@ def test_lengths_and_sums_that_are_aimed_at_are_large_enough(planted: str, monke
 
     def half(*of: Any) -> Any:
         found = right(*of)
-        return (found[0], found[1] / 2) if planted == "longest_row" else [(name, bound / 2) for name, bound in found]
+        return (
+            (found[0], found[1] / 2)
+            if planted == "longest_row"
+            else [item._replace(bound=item.bound / 2) for item in found]
+        )
 
     monkeypatch.setattr(entries, planted, half)
     with pytest.raises(AssertionError):
@@ -436,7 +445,7 @@ def test_only_skew_blocks_make_a_mean_of_orthogonal_matrices() -> None:
             upper, lower = concatenate([P, corner], axis=1), concatenate([zeros(n, n), R], axis=1)
             block = expm(concatenate([upper, lower], axis=0))[:n, n:]
             (symbol,) = norm(SPECTRAL, block.node).free_symbols
-            assert "integral of orthogonal matrices" not in [name for name, _ in candidates(symbol)]
+            assert "integral of orthogonal matrices" not in [name for name, _, _ in candidates(symbol)]
 
 
 def test_comparisons_are_exact() -> None:

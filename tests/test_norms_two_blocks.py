@@ -70,7 +70,7 @@ def held(case: str, seed: int, factor: float = 1.0) -> set[str]:
         for _ in range(2):
             for symbol in [symbol for symbol in known.atoms if symbol not in done]:
                 done.add(symbol)
-                for name, bound in candidates(symbol):
+                for name, bound, _ in candidates(symbol):
                     assert values.number(symbol) <= factor * values.number(bound) * (1 + 1e-9) + 1e-12, (case, name)
                     seen |= set(name.split("; "))
         for left, right in squares(A, B, x, y):

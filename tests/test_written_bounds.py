@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from verify.arithmetics.norms import bound_certificates
+from verify.arithmetics.norms import reasons
 from verify.checks.certified import kept_of
 from verify.kernel import quantities
 from verify.kernel.bounds import check
@@ -66,7 +66,7 @@ def test_terms_that_sizes_outweigh_are_left_out() -> None:
     """n^2 - n is not negative for a size n, n^2 - 2 n may be, and so may z^2 - z for a scalar z."""
     n, z = quantities.generator("size", "n"), quantities.generator("scalar", "z", "nonnegative")
     two = quantities.number(2)
-    absorbed = bound_certificates._absorbed
+    absorbed = reasons._absorbed
     assert absorbed(n * n * two - n) == n * n and absorbed(n * n - n * two) == n * quantities.number(-1)
     assert absorbed(z * z - z) == z * z - z and absorbed(n**-1 - n * n) == n**-1 - n * n
 
@@ -76,8 +76,8 @@ def test_terms_are_compared_in_pairs() -> None:
     x, y = (quantities.generator("scalar", name, "nonnegative") for name in "xy")
     one, two, half = quantities.number(1), quantities.number(2), Fraction(1, 2)
     left = (x * x + y) ** half + y * (y + one) ** half
-    assert bound_certificates._in_pairs(left, left) is not None
-    assert bound_certificates._in_pairs(left, (x * x * two + y) ** half + y * (y + two) ** half) is not None
-    assert bound_certificates._in_pairs(left, (x * x + y) ** half + y * (y * two) ** half) is None
-    assert bound_certificates._in_pairs(left, (x * x + y) ** half + x) is None
-    assert bound_certificates._in_pairs(left, (x * x + y + y * y * (y + one)) ** half) is None
+    assert reasons._in_pairs(left, left) is not None
+    assert reasons._in_pairs(left, (x * x * two + y) ** half + y * (y + two) ** half) is not None
+    assert reasons._in_pairs(left, (x * x + y) ** half + y * (y * two) ** half) is None
+    assert reasons._in_pairs(left, (x * x + y) ** half + x) is None
+    assert reasons._in_pairs(left, (x * x + y + y * y * (y + one)) ** half) is None

@@ -60,7 +60,7 @@ class Silent:
             value = self.made(*inputs_of(self.made).values())
             quantity = norm(self.kind, value.node) if isinstance(value, Bounded) else value
             symbols = [symbol for symbol in quantity.free_symbols if symbol in world().atoms]
-            found = [name for symbol in symbols for names, _ in candidates(symbol) for name in names.split("; ")]
+            found = [name for symbol in symbols for names, _, _ in candidates(symbol) for name in names.split("; ")]
             return bool(symbols) and rule not in found
 
 
@@ -212,7 +212,7 @@ def raises_at_offset(offset: int) -> bool:
     (symbol,) = (
         s for s in norm(SPECTRAL, jacobian(normalised, "A", COLUMN)(A).node).free_symbols if s in world().atoms
     )
-    return not any("derivative along" in name for name, _ in candidates(symbol))
+    return not any("derivative along" in name for name, _, _ in candidates(symbol))
 
 
 def names_of(kind: str, made: Callable[..., Any]) -> set[str]:
@@ -223,7 +223,7 @@ def names_of(kind: str, made: Callable[..., Any]) -> set[str]:
     of_softmax = {
         "weights beside the identity", "columns of weights", "softmax near the uniform matrix", "chord of sinh",
     }  # fmt: skip
-    found = {name for symbol in symbols for names, _ in candidates(symbol) for name in names.split("; ")}
+    found = {name for symbol in symbols for names, _, _ in candidates(symbol) for name in names.split("; ")}
     return found & of_softmax
 
 

@@ -29,7 +29,8 @@ from tests.symbolic_cases import newton_schulz
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, mean_exponential
 from verify.arithmetics.norms.bounded import total_of
 from verify.arithmetics.norms.derivations import derived
-from verify.arithmetics.norms.gaps import covariance_of, own_place, variances
+from verify.arithmetics.norms.gaps import own_place, variances
+from verify.arithmetics.norms.softmaxes import covariance_of
 from verify.arithmetics.norms.world import world
 from verify.arithmetics.tracing import value_of
 from verify.matrix import (

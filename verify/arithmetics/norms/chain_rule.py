@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, norm
-from verify.arithmetics.norms.world import Index, Node, World, world
+from verify.arithmetics.norms.world import Node, World, unused_index, world
+from verify.kernel import quantities, varying
 
 
 def taken_apart(node: Node) -> Node:
@@ -46,14 +48,28 @@ def _derivative(value: Node, point: Node, name: str, outermost: bool = False) ->
     return nodes.of("derivative", value, point, data=data, shape=shape)
 
 
+def written(kind: str, node: Node, writer: Any) -> Iterator[list[Any]]:
+    """How that is written: of normalised rows first, and then of the sum that they are of; or of a sum."""
+    J, found = writer.value(writer.node(node)), []
+    L, R = (writer.add("identity", writer.of_scalar(size)) for size in (J.rows, J.columns))
+    (V, *_), i = varying.derivative(J), writer.index(unused_index(node.parts[0].shape[0], node))
+    if len(V.terms) == 1 and next(iter(V.terms))[0][0] == "normalised rows":
+        found.append(("chain rule of normalised rows", kind, i, L, writer.matrix(J), R))
+        (word,) = varying.chain_of_rows(J, writer.value(i)).terms
+        one = quantities.number(1)
+        L = writer.matrix(quantities.Matrix(J.rows, word[-1][2], {word[:-1]: one}))
+        J = quantities.Matrix(word[-1][2], J.columns, {word[-1:]: one})
+    for rule in ("derivative of a sum of products", "derivative of a sum"):
+        yield [*found, (rule, kind, L, writer.matrix(J), R)]
+    yield found
+
+
 def normalisation_jacobian(Y: Node) -> Node:
     """blockdiag over the rows y of Y of (I - y^T y / |y|^2) / |y|, (m n, m n)."""
     m, n = Y.shape
     if m == 1:
         return _projection(Y)
-    index = Index(m, 0)
-    while index in Y.indices:
-        index = Index(m, index.level + 1)
+    index = unused_index(m, Y)
     return nodes.of(
         "block diagonal", _projection(nodes.rows(Y, index, index + 1, 1)), data=(index,), shape=(m * n, m * n)
     )

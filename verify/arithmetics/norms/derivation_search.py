@@ -43,11 +43,12 @@ def numbers_of(node: Node) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Step:
-    """quantity <= bound, by a rule."""
+    """quantity <= bound, by a rule, and how that is written (see `Candidate`)."""
 
     rule: str
     quantity: Any
     bound: Any
+    written: Any = field(default=None, compare=False, repr=False)
 
 
 @dataclass
@@ -156,8 +157,8 @@ class DerivationSearch:
         kept = [Alternative(item, (), True)] if symbol in self.inner and not found else []
         if not found or self.through:
             found += [
-                Alternative(bound, (Step("definition of the largest", item, bound),), True)
-                for bound in self._dominating(item)
+                Alternative(bound, (Step("definition of the largest", item, bound, written),), True)
+                for bound, written in self._dominating(item).items()
             ]
         if not found or self.through:
             found += self._by_rules(item)
@@ -181,11 +182,11 @@ class DerivationSearch:
         if atom.kind == MEAN_EXPONENTIAL:
             return self._mean_exponential(item, *atom.payload)
         found = []
-        for rule, bound in candidates(item):
+        for rule, bound, written in candidates(item):
             if rule == "rank" and not self.through:
                 continue  # seldom of use, and it doubles the alternatives
             for inner in self.of_expression(bound):
-                step = Step(rule, item, bound)
+                step = Step(rule, item, bound, written)
                 found.append(Alternative(inner.bound, (step, *inner.steps), inner.complete))
         return found
 
@@ -252,7 +253,7 @@ class DerivationSearch:
         known = world().atoms
         for factor in factors:
             if factor in known and known[factor].kind in NORMS and known[factor].payload[0].kind in ("product", "sum"):
-                terms += [(value / factor * c, (Step(name, factor, c),)) for name, c in candidates(factor)]
+                terms += [(value / factor * c, (Step(name, factor, c, how),)) for name, c, how in candidates(factor)]
         for term, steps in terms:
             for factor in sympy.Mul.make_args(term):
                 base, exponent = factor.as_base_exp()
@@ -317,22 +318,26 @@ class DerivationSearch:
 
     # -- what the right-hand side has that is larger by definition -----------------------------------------------------
 
-    def _dominating(self, item: Any) -> list[Any]:
-        """Targets that are at least `item` by what they are: the largest of several, the root of a sum of squares."""
-        found = []
+    def _dominating(self, item: Any) -> dict[Any, Any]:
+        """Targets that are at least `item` by what they are, as the largest of several or a root, and how that is written."""
+        found: dict[Any, Any] = {}
         for target in sorted(self.targets, key=sympy.default_sort_key):
             atom = world().atoms.get(target)
             if atom is None:
                 continue
             if atom.kind == "largest of":
-                found += [bound for value in atom.payload if (bound := _scaled_to(value, item, target)) is not None]
+                for value in atom.payload:
+                    if (bound := _scaled_to(value, item, target)) is not None:
+                        others = (other for other in atom.payload if other != value)
+                        found.setdefault(bound, ("one of several", value, *others))
             if atom.kind == "largest over" and _is_member(item, *atom.payload):
-                found.append(target)
+                found.setdefault(target, functools.partial(_as_member, item, *atom.payload))
             if atom.kind == "root" and all(map(is_nonnegative, sympy.Add.make_args(atom.payload[0]))):
                 for term in sympy.Add.make_args(atom.payload[0]):
                     if (bound := _scaled_to(sympy.sqrt(term), item, target)) is not None:
-                        found.append(bound)
-        return list(dict.fromkeys(found))
+                        rest = atom.payload[0] - term
+                        found.setdefault(bound, ("root of a sum of squares", sympy.sqrt(term), rest))
+        return found
 
 
 def search_for(targets: frozenset[Any], through: bool, scalars: frozenset[Any]) -> DerivationSearch:
@@ -363,6 +368,15 @@ def _is_member(item: Any, index: Index, moving: Any) -> bool:
         except ArithmeticUnsupported:
             continue
     return False
+
+
+def _as_member(item: Any, index: Index, moving: Any, writer: Any) -> list[Any]:
+    """How it is written that `item` is at most the largest of `moving` over an index."""
+    one, other = (writer.known.atoms.get(value) for value in (item, moving))
+    ways: list[Any] = [[("largest over an index", index, moving)]]
+    if one is not None and other is not None and one.kind == other.kind and one.kind in NORMS:
+        ways.append([("one of a stack", one.kind, index, other.payload[0], one.payload[0])])
+    return ways
 
 
 def _values_in(item: Any) -> set[Any]:

@@ -337,10 +337,16 @@ def reverse_triangles(value: Any) -> dict[Any, Step]:
         atom = world().atoms[symbol]
         terms = _as_sum(atom.payload[0]) if atom.kind in (SPECTRAL, FROBENIUS) else []
         for kind in dict.fromkeys([atom.kind, SPECTRAL]) if len(terms) == 2 else ():
-            sizes = [sympy.expand(_size(c) * norm(kind, part)) for c, part in terms]
-            for one, other in (sizes, sizes[::-1]):
-                found[symbol + other - one] = Step("reverse triangle inequality", one, symbol + other)
+            for (c, A), (d, B) in (terms, terms[::-1]):
+                one, other = (sympy.expand(_size(x) * norm(kind, part)) for x, part in ((c, A), (d, B)))
+                written = functools.partial(_turned_triangle, kind, atom.payload[0], nodes.scaled(c, A))
+                found[symbol + other - one] = Step("reverse triangle inequality", one, symbol + other, written)
     return found
+
+
+def _turned_triangle(kind: str, whole: Node, part: Node, _: Any) -> list[Any]:
+    """How it is written that a part of a sum is the whole less the rest."""
+    return [[("triangle inequality", kind, whole, nodes.minus(part, whole))]]
 
 
 def _largest_in_denominators(value: Any) -> frozenset[Any]:
@@ -365,13 +371,11 @@ def _by_blocks(value: Any) -> tuple[Any, tuple[Step, ...]]:
         node = atom.payload[0]
         turned = node.parts[0] if atom.kind == FROBENIUS and node.kind == "transpose" else node
         if atom.kind == FROBENIUS and turned.kind in ("concatenate", "stack"):
-            squares = (
-                sum_over(turned.data[0], norm(FROBENIUS, turned.parts[0]) ** 2)
-                if turned.kind == "stack"
-                else sympy.Add(*(norm(FROBENIUS, part) ** 2 for part in turned.parts))
-            )
+            squares, rule = sympy.Add(*(norm(FROBENIUS, part) ** 2 for part in turned.parts)), "squares of blocks"
+            if turned.kind == "stack":
+                squares, rule = sum_over(turned.data[0], squares), "squares of a stack"
             inner, before = _by_blocks(squares)
-            steps += [*before, Step("blocks", sympy.sqrt(squares), symbol)]
+            steps += [*before, Step("blocks", sympy.sqrt(squares), symbol, (rule, *turned.data, *turned.parts))]
             value = value.xreplace({symbol: sympy.sqrt(inner)})
     return value, tuple(steps)
 

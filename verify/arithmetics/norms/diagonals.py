@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import sympy
-
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import LARGEST, norm
-from verify.arithmetics.norms.rules import RULES, Candidate, one_after_another
-from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.differences import by_pieces
+from verify.arithmetics.norms.rules import RULES, one_after_another
+from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.world import Node, world
 
 
@@ -31,10 +30,10 @@ def _with_diagonals(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == LARGEST or rest in world().pieces:  # what stands beside the sum has a norm in the right-hand side
         terms = multiplied_out(node)
         if terms:
-            yield "triangle inequality", sympy.Add(*(abs(c) * norm(kind, part) for c, part in terms))
+            yield by_pieces("triangle inequality", kind, [nodes.scaled(c, part) for c, part in terms])
     if len(node.parts) == 2 and node.parts[0].kind == "diagonal" and node.shape[1] == 1:
-        v, x = node.parts[0].parts[0], node.parts[1]
-        yield "diagonal of a column", norm(kind, nodes.hadamard(v, x))
+        name, v, x = "diagonal of a column", node.parts[0].parts[0], node.parts[1]
+        yield Candidate(name, norm(kind, nodes.hadamard(v, x)), (name, kind, v, x))
 
 
 RULES |= {"product": one_after_another(RULES["product"], _with_diagonals)}

@@ -14,16 +14,11 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, entry, largest_over, norm
-from verify.arithmetics.norms.rules import (
-    HALF,
-    RULES,
-    Candidate,
-    no_candidates,
-    one_after_another,
-    starts_in_unit_ball,
-)  # fmt: skip
+from verify.arithmetics.norms.differences import HALF
+from verify.arithmetics.norms.odd_polynomials import is_concave, largest_slope
+from verify.arithmetics.norms.rules import RULES, one_after_another, starts_in_unit_ball  # fmt: skip
 from verify.arithmetics.norms.signs import is_positive
-from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.world import Kind, Node, unused_index, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -153,13 +148,12 @@ def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
     if len(moving) == 1 and len(inner) > 1 and not depends_on(coefficient, variable):
         core = inner[moving[0]]
         size = core.shape[0] * core.shape[1]
-        left = nodes.of("derivative", core, point, data=node.data, shape=(size, node.shape[1]))
-        sides = [nodes.product(side) for side in (inner[: moving[0]], inner[moving[0] + 1 :]) if side]
-        yield (
-            "constant factors of a derivative",
-            abs(coefficient) * norm(SPECTRAL, left) * sympy.Mul(*(norm(SPECTRAL, side) for side in sides)),
-        )
-        if norm(SPECTRAL, left).free_symbols & world().targets:
+        J = nodes.of("derivative", core, point, data=node.data, shape=(size, node.shape[1]))
+        sides = [nodes.product(side) if side else None for side in (inner[: moving[0]], inner[moving[0] + 1 :])]
+        bound = abs(coefficient) * sympy.Mul(norm(SPECTRAL, J), *(norm(SPECTRAL, side) for side in sides if side))
+        written = functools.partial(_constant_factors, node, J, coefficient, *sides)
+        yield Candidate("constant factors of a derivative", bound, written)
+        if norm(SPECTRAL, J).free_symbols & world().targets:
             return
     name = f"direction of {node.data[1]}"
     try:
@@ -167,7 +161,21 @@ def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
     except ArithmeticUnsupported:
         return
     world().properties.add(("has Frobenius norm at most 1", name))
-    yield "derivative along a unit direction", norm(FROBENIUS, change)
+    name = "derivative along a unit direction"
+    yield Candidate(name, norm(FROBENIUS, change), (name, node))
+
+
+def _constant_factors(node: Node, J: Node, c: Any, left: Node | None, right: Node | None, _: Any) -> list[Any]:
+    """How a derivative of c A f B is written, by the norms of A, B and d vec f, or that of f^T."""
+    A, B = (
+        side or nodes.identity(size) for side, size in zip((left, right), J.parts[0].shape, strict=True)
+    )  # what stands beside f has as many columns, or rows, as f has rows, or columns
+    L, R = map(nodes.identity, node.shape)
+    A = nodes.scaled(c, A)
+    turned = (A, nodes.transposed(B)) if node.data[0] == "row-major" else (nodes.transposed(B), A)
+    return [[
+        ("chain rule", SPECTRAL, L, A, J, B, R), ("product", nodes.kronecker(*turned), J), ("Kronecker product", SPECTRAL, *turned),
+    ]]  # fmt: skip
 
 
 @rule(
@@ -177,7 +185,8 @@ def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
 )
 def _of_exponential(kind: str, node: Node) -> Iterator[Candidate]:
     if kind != LARGEST and nodes.is_skew(node.parts[0]):
-        yield "differential of the exponential", norm(kind, node.parts[1])
+        name = "differential of the exponential"
+        yield Candidate(name, norm(kind, node.parts[1]), (name, kind, *node.parts))
 
 
 @rule(
@@ -193,8 +202,9 @@ def _of_softmax(kind: str, node: Node) -> Iterator[Candidate]:
     index = unused_index(node.shape[0], node)
     row = nodes.transposed(nodes.rows(nodes.of("softmax", T), index, index + 1, 1))
     covariance = nodes.minus(nodes.diagonal(row), nodes.product([row, nodes.transposed(row)]))
-    yield "differential of softmax", largest_over(index, norm(SPECTRAL, covariance)) * norm(FROBENIUS, change)
-    yield "differential of softmax", HALF * norm(FROBENIUS, change)
+    name, largest = "differential of softmax", largest_over(index, norm(SPECTRAL, covariance))
+    for factor in (largest, HALF):
+        yield Candidate(name, factor * norm(FROBENIUS, change), (name, index, T, change))
 
 
 @rule(
@@ -204,7 +214,8 @@ def _of_softmax(kind: str, node: Node) -> Iterator[Candidate]:
 )
 def _of_normalisation(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == FROBENIUS:
-        yield "differential of a normalisation", norm(FROBENIUS, node.parts[1]) / node.data[0]
+        name = "differential of a normalisation"
+        yield Candidate(name, norm(FROBENIUS, node.parts[1]) / node.data[0], (name, *node.parts, *node.data))
 
 
 @rule(
@@ -219,7 +230,8 @@ def _of_iteration(kind: str, node: Node) -> Iterator[Candidate]:
         slope = largest_slope(tuple(coefficients))
         # written as the quotient of two powers, in which powers of rationals of symbolic exponents are compared
         power = sympy.Integer(slope.p) ** count / sympy.Integer(slope.q) ** count
-        yield "differential of an iteration", power * norm(FROBENIUS, node.parts[1])
+        name = "differential of an iteration"
+        yield Candidate(name, power * norm(FROBENIUS, node.parts[1]), (name, slope, *node.parts, *node.data))
 
 
 @rule(
@@ -243,19 +255,35 @@ def _beside_the_start(kind: str, node: Node) -> Iterator[Candidate]:
             if not is_concave(tuple(coefficients)) or not starts_in_unit_ball(start, tuple(coefficients)):
                 continue
             name, others = "differential of an iteration beside its start", [*factors[:place], *factors[place + 2 :]]
+            side = "columns" if flipped else "rows"
             if factors[place + 1] is (M if flipped else nodes.transposed(M)):
                 size = norm(FROBENIUS, change) / abs(multiple)
-                yield name, sympy.sqrt(2) * size * sympy.Mul(*(norm(SPECTRAL, other) for other in others))
+                bound = sympy.sqrt(2) * size * sympy.Mul(*(norm(SPECTRAL, other) for other in others))
+                yield Candidate(name, bound, (name, side, *D.parts, *D.data))
             size, skew = _change_before_normalisation(multiple, M, change), factors[place + 1]
             if not flipped:
                 B = nodes.of("iterate", start, data=D.data, shape=D.shape)
                 if place + 2 == len(factors) or factors[place + 1] is not nodes.transposed(B):
                     continue
                 skew, others = factors[place + 2], [*factors[:place], B, *factors[place + 3 :]]
-            c = _skew_in_frame(skew, M)
-            if size is not None and c is not None:
+            frame = nodes.skew_factors(skew, M)
+            if size is not None and frame is not None:  # c (P R^T - R P^T) = [P, R] [[0, c I], [-c I, 0]] [P, R]^T
                 sides = sympy.Mul(norm(SPECTRAL, M), *(norm(SPECTRAL, other) for other in others))
-                yield name, sympy.sqrt(2) * c * size * sides
+                ends = factors[:place], factors[place + (2 if flipped else 3) :]
+                bound = sympy.sqrt(2) * abs(nodes.terms_of(skew)[0][0]) * size * sides
+                yield Candidate(name, bound, functools.partial(_in_the_frame, side, *ends, skew, frame, D))
+
+
+def _in_the_frame(
+    side: str, A: tuple[Node, ...], C: tuple[Node, ...], S: Node, frame: tuple[Node, Node], D: Node, writer: Any
+) -> list[Any]:
+    """How ||A dB^T S C||_F and ||A dB B^T S C||_F are written for skew S = c (P R^T - R P^T) of the columns [P R] = M."""
+    inner, rows = nodes.single(D.parts[1])[1], D.shape[1] if side == "columns" else D.shape[0]
+    ends = [nodes.product(part or [nodes.identity(size)]) for part, size in ((A, rows), (C, S.shape[1]))]
+    data = (inner.parts[1], *inner.data, *D.data)
+    name = "differential of an iteration in the frame of its start"
+    apart = [step for part in (A, C) for step in writer.split(part)]
+    return [[(name, side, ends[0], *frame, ends[1], *data), *apart]]
 
 
 def _change_before_normalisation(multiple: Any, M: Node, change: Node) -> Any:
@@ -266,26 +294,6 @@ def _change_before_normalisation(multiple: Any, M: Node, change: Node) -> Any:
     if sympy.cancel(multiple * (norm(FROBENIUS, M) + inner.data[0]) - numerator) != 0:
         return None
     return norm(FROBENIUS, inner.parts[1])
-
-
-def _skew_in_frame(node: Node, M: Node) -> Any:
-    """|c| where a node is c (P R^T - R P^T) with [P, R] = M, a matrix [P, R] [[0, c I], [-c I, 0]] [P, R]^T."""
-    return None if nodes.skew_factors(node, M) is None else abs(nodes.terms_of(node)[0][0])
-
-
-@functools.cache
-def is_concave(coefficients: tuple[Any, ...]) -> bool:
-    """Whether g(s) = s p(s^2) increases and is concave on [0, 1], with g(1) <= 1, decided at ends and critical points."""
-    s = sympy.Symbol("s", real=True)
-    g = sympy.Poly(sympy.Add(*(c * s ** (2 * k + 1) for k, c in enumerate(coefficients))), s)
-    slope = g.diff(s)
-    return bool(g.eval(1) <= 1) and _is_never_negative(slope) and _is_never_negative(-slope.diff(s))
-
-
-def _is_never_negative(value: sympy.Poly) -> bool:
-    """Whether a polynomial is at least 0 on [0, 1]."""
-    critical = sympy.real_roots(value.diff()) if value.degree() > 1 else []
-    return all(value.eval(place) >= 0 for place in [0, 1, *(root for root in critical if 0 <= root <= 1)])
 
 
 @rule("product rule", says="d vec(A X C) = ((X C)^T (x) I) d vec A + (C^T (x) A) d vec X", rests_on=("product-rule",))
@@ -307,28 +315,15 @@ def _product_rule(kind: str, node: Node) -> Iterator[Candidate]:
         C, size = nodes.product(factors[2:]), here.shape[0]
         if K is nodes.kronecker(nodes.transposed(C), here):
             outer = nodes.kronecker(nodes.transposed(nodes.product([point, C])), nodes.identity(size))
-            first = nodes.of("derivative", factors[0], point, data=J.data, shape=(size * size, J.shape[1]))
-            yield "product rule", abs(c) * norm(SPECTRAL, nodes.product([outer, first]))
-
-
-@functools.cache
-def largest_slope(coefficients: tuple[Any, ...]) -> Any:
-    """max |g'| on [-1, 1] for g(s) = s p(s^2) with rational coefficients, at the ends or a real critical point."""
-    s = sympy.Symbol("s", real=True)
-    slope = sympy.Poly(sympy.Add(*(c * s ** (2 * k + 1) for k, c in enumerate(coefficients))), s).diff(s)
-    places = [sympy.Integer(0), sympy.Integer(1)]
-    if slope.degree() > 0:
-        places += [root for root in sympy.real_roots(slope.diff(s)) if 0 <= root <= 1]
-    found = max(abs(slope.eval(place)) for place in places)
-    if not found.is_Rational:
-        raise ArithmeticUnsupported(f"the largest slope {found}")
-    return found
+            dF = nodes.of("derivative", factors[0], point, data=J.data, shape=(size * size, J.shape[1]))
+            bound = abs(c) * norm(SPECTRAL, nodes.product([outer, dF]))
+            yield Candidate("product rule", bound, ("product rule", SPECTRAL, factors[0], dF, C))
 
 
 RULES |= {
     "product": one_after_another(RULES["product"], _beside_the_start),
     "sum": one_after_another(_product_rule, RULES["sum"]),
-    "derivative": one_after_another(RULES.get("derivative", no_candidates), _derivative),
+    "derivative": one_after_another(RULES["derivative"], _derivative),
     "exponential differential": _of_exponential,
     "softmax differential": _of_softmax,
     "normalised differential": _of_normalisation,

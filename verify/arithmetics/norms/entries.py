@@ -12,11 +12,11 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, largest_over, norm
-from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.softmaxes import covariance_of, covariances_of
+from verify.arithmetics.norms.statements import Candidate, in_turn, rule
 from verify.arithmetics.norms.world import Index, Node, unused_index, world
 
 COLUMN_SUM, ROW_SUM = "largest column sum", "largest row sum"
-Candidate = tuple[str, Any]
 
 
 def sums_norm(kind: str, node: Node) -> Any:
@@ -45,7 +45,7 @@ def with_common_ends(terms: list[tuple[Any, Node]]) -> Iterator[Candidate]:
     if left + right and all(inner):
         ends = ours[:left], ours[len(ours) - right :]
         whole = nodes.product([*ends[0], nodes.minus(*map(nodes.product, inner)), *ends[1]])
-        yield "difference of products", abs(terms[0][0]) * norm(LARGEST, whole)
+        yield Candidate("difference of products", abs(terms[0][0]) * norm(LARGEST, whole))
 
 
 @rule("sum of all absolute values", says="||A||_F <= sum_ij |A_ij|", rests_on=("sum-of-absolute-values",))
@@ -56,7 +56,7 @@ def by_all_entries(kind: str, node: Node) -> Iterator[Candidate]:
         if atom is not None and atom.kind == "total" and atom.payload[0].kind == "absolute":
             A = atom.payload[0].parts[0]
             if A.shape in (node.shape, node.shape[::-1]) and norm(FROBENIUS, A) == norm(FROBENIUS, node):
-                yield "sum of all absolute values", target
+                yield Candidate("sum of all absolute values", target, ("sum of all absolute values", node))
 
 
 @rule(
@@ -66,16 +66,13 @@ def by_all_entries(kind: str, node: Node) -> Iterator[Candidate]:
 )
 def by_lengths(node: Node) -> Iterator[Candidate]:
     """Bounds of the largest entry of a product by lengths of rows and columns, where one of these is aimed at."""
-    factors = nodes.factors_of(node)
+    name, factors = "lengths of rows and columns", nodes.factors_of(node)
     for k in range(1, len(factors)):
-        lengths = [longest_row(A)[1] for A in split_at(factors, k)]
-        if any(length.free_symbols & world().targets for length in lengths):
-            yield "lengths of rows and columns", lengths[0] * lengths[1]
-
-
-def split_at(factors: tuple[Node, ...], k: int) -> tuple[Node, Node]:
-    """A and B of a product A B^T, of which A has the first k factors."""
-    return nodes.product(factors[:k]), nodes.transposed(nodes.product(factors[k:]))
+        A, B = nodes.product(factors[:k]), nodes.transposed(nodes.product(factors[k:]))
+        (i, longest), (j, other) = map(longest_row, (A, B))
+        if (longest.free_symbols | other.free_symbols) & world().targets:
+            alone = [("block", FROBENIUS, X, k, sympy.Integer(1)) for X, k in ((A, i), (B, j)) if X.shape[0] == 1]
+            yield Candidate(name, longest * other, in_turn((name, i, A, j, B), *alone))
 
 
 def longest_row(A: Node) -> tuple[Index, Any]:
@@ -102,7 +99,7 @@ def largest_of_product(node: Node) -> Iterator[Candidate]:
     for whole in (node, nodes.transposed(node)):
         factors = nodes.factors_of(nodes.single(whole)[1])
         if factors[-1].kind == "permutation" and len(factors) > 1:
-            yield "permuted columns", norm(LARGEST, nodes.product(factors[:-1]))
+            yield Candidate("permuted columns", norm(LARGEST, nodes.product(factors[:-1])))
             return
         found = list(_by_blocks(factors))
         if found:
@@ -110,17 +107,18 @@ def largest_of_product(node: Node) -> Iterator[Candidate]:
             return
     factors = nodes.factors_of(node)
     if factors[0].kind == "softmax":
-        yield "average of rows", norm(LARGEST, nodes.product(factors[1:]))
+        yield Candidate("average of rows", norm(LARGEST, nodes.product(factors[1:])))
         return
     for k, factor in enumerate(factors):
-        if 0 < k < len(factors) - 1 and _is_covariance(factor):
-            yield "covariance of entries", _covariance_bound(factors[:k], factors[k + 1 :])
+        if 0 < k < len(factors) - 1 and covariance_of(factor) is not None:
+            yield Candidate("covariance of entries", _covariance_bound(factors[:k], factors[k + 1 :]))
             return
+    name, (first, *others), (*before, last) = "largest entry of a product", factors, factors
     for k in sorted(range(1, len(factors)), key=lambda k: abs(2 * k - len(factors))):
         left, right = nodes.product(factors[:k]), nodes.product(factors[k:])
-        yield "largest entry of a product", left.shape[1] * norm(LARGEST, left) * norm(LARGEST, right)
-    yield "largest entry of a product", sums_norm(ROW_SUM, factors[0]) * norm(LARGEST, nodes.product(factors[1:]))
-    yield "largest entry of a product", norm(LARGEST, nodes.product(factors[:-1])) * sums_norm(COLUMN_SUM, factors[-1])
+        yield Candidate(name, left.shape[1] * norm(LARGEST, left) * norm(LARGEST, right))
+    yield Candidate(name, sums_norm(ROW_SUM, first) * norm(LARGEST, nodes.product(others)))
+    yield Candidate(name, norm(LARGEST, nodes.product(before)) * sums_norm(COLUMN_SUM, last))
 
 
 @rule(
@@ -134,9 +132,11 @@ def _by_blocks(factors: tuple[Node, ...]) -> Iterator[Candidate]:
     if len(factors) == 2 and factors[0].kind == factors[1].kind == "kronecker":
         (A, B), (C, D) = factors[0].parts, factors[1].parts
         if A.shape[1] == C.shape[0] and B.shape[1] == D.shape[0]:
-            yield "mixed product", norm(LARGEST, nodes.product([A, C])) * norm(LARGEST, nodes.product([B, D]))
+            yield Candidate(
+                "mixed product", norm(LARGEST, nodes.product([A, C])) * norm(LARGEST, nodes.product([B, D]))
+            )
     *outer, last = factors
-    if len(outer) not in (2, 3) or not _are_covariances(outer[-1]) or last.kind != "kronecker":
+    if len(outer) not in (2, 3) or covariances_of(outer[-1]) is None or last.kind != "kronecker":
         return
     (P, Q), inner = last.parts, outer[-2]
     if inner.kind != "kronecker" or inner.parts[0].kind != "identity":
@@ -146,11 +146,11 @@ def _by_blocks(factors: tuple[Node, ...]) -> Iterator[Candidate]:
         return
     bound = norm(LARGEST, P) * _covariance_bound(nodes.factors_of(C), nodes.factors_of(Q))
     if len(outer) == 2:
-        yield "blocks of rows; covariance of entries", bound
+        yield Candidate("blocks of rows; covariance of entries", bound)
     elif outer[0].kind == "kronecker" and outer[0].parts[1].kind == "identity":
         R, rows = outer[0].parts
         if rows.shape[0] == C.shape[0]:
-            yield "blocks of rows; covariance of entries", bound * P.shape[0] * norm(LARGEST, R)
+            yield Candidate("blocks of rows; covariance of entries", bound * P.shape[0] * norm(LARGEST, R))
 
 
 def _covariance_bound(left: tuple[Node, ...], right: tuple[Node, ...]) -> Any:
@@ -159,23 +159,3 @@ def _covariance_bound(left: tuple[Node, ...], right: tuple[Node, ...]) -> Any:
         sums_norm(COLUMN_SUM, factor) for factor in right[1:]
     ]
     return norm(LARGEST, left[-1]) * norm(LARGEST, right[0]) * sympy.Mul(*sums)
-
-
-def _is_covariance(node: Node) -> bool:
-    """Whether a node is diag(p) - p p^T for a softmax row p, as a column."""
-    terms = nodes.terms_of(node)
-    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
-        if c == 1 and d == -1 and A.kind == "diagonal" and B.kind == "product" and len(B.parts) == 2:
-            p = A.parts[0]
-            one = p.kind == "transpose" and p.parts[0].kind == "softmax" and p.parts[0].shape[0] == 1
-            return one and B.parts[0] is p and B.parts[1] is nodes.transposed(p)
-    return False
-
-
-def _are_covariances(node: Node) -> bool:
-    """Whether a node is blockdiag(diag(p_i) - p_i p_i^T) for the rows p_i of a softmax."""
-    terms = nodes.terms_of(node)
-    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
-        if (c, A.kind, d, B.kind) == (1, "rows as diagonals", -1, "rows as outer products"):
-            return A.parts[0] is B.parts[0] and A.parts[0].kind == "softmax"
-    return False

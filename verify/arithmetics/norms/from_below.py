@@ -126,8 +126,8 @@ class _Search:
         for symbol in sorted(symbols_of(value) & known.keys(), key=sympy.default_sort_key):
             rises, falls = direction(value, symbol)
             if rises:
-                for name, bound in assumed_bounds(symbol):
-                    yield value.xreplace({symbol: bound}), (Step(name, symbol, bound),)
+                for name, bound, written in assumed_bounds(symbol):
+                    yield value.xreplace({symbol: bound}), (Step(name, symbol, bound, written),)
             if rises and symbol.is_nonnegative and symbol not in self.targets:
                 options = self.search.of_quantity(symbol)
                 complete = [option for option in options if option.complete]
@@ -148,9 +148,9 @@ class _Search:
         if symbol not in self.lower:
             world().targets = self.targets | self.smallest
             found: dict[Any, tuple[Step, ...]] = {}
-            for name, bound in lower_candidates(symbol):
+            for name, bound, written in lower_candidates(symbol):
                 for negated, steps in self.above(-bound) if symbols_of(bound) else [(-bound, ())]:
-                    found.setdefault(sympy.expand(-negated), (Step(name, -symbol, -bound), *steps))
+                    found.setdefault(sympy.expand(-negated), (Step(name, -symbol, -bound, written), *steps))
             self.lower[symbol] = list(found.items())
         return self.lower[symbol]
 

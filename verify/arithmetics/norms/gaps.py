@@ -14,27 +14,12 @@ from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, entry, norm
 from verify.arithmetics.norms.bounded import Bounded, lifted, total_of
-from verify.arithmetics.norms.rules import (
-    QUANTITIES,
-    RULES,
-    Candidate,
-    is_softmax_column,
-    one_after_another,
-)  # fmt: skip
-from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.differences import by_frobenius
+from verify.arithmetics.norms.rules import QUANTITIES, RULES, one_after_another
+from verify.arithmetics.norms.softmaxes import covariance_of, is_softmax_column
+from verify.arithmetics.norms.statements import Candidate, in_turn, rule
 from verify.arithmetics.norms.world import Index, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
-
-
-def covariance_of(node: Node) -> Node | None:
-    """The softmax row p, of shape (1, n), where a node is diag(p) - p^T p."""
-    terms = nodes.terms_of(node)
-    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
-        if c == 1 and d == -1 and A.kind == "diagonal" and is_softmax_column(A.parts[0]) and B.kind == "product":
-            p = A.parts[0]
-            if B.parts == (p, nodes.transposed(p)):
-                return nodes.transposed(p)
-    return None
 
 
 def own_place(p: Node) -> Index | None:
@@ -61,9 +46,9 @@ def relative_logits(t: Node, i: Any) -> Node:
 )
 def _total(node: Node) -> Iterator[Candidate]:
     if node.kind == "without column" and node.shape[0] == 1 and node.parts[0].kind == "softmax":
-        t = node.parts[0].parts[0]
-        weights = world().atom("total of exponentials", (relative_logits(t, node.data[0]),))
-        yield "softmax row less an entry", weights / (1 + weights)
+        (t,), (i,) = node.parts[0].parts, node.data
+        weights, name = world().atom("total of exponentials", (relative_logits(t, i),)), "softmax row less an entry"
+        yield Candidate(name, weights / (1 + weights), (name, i, t))
     if node.kind == "variances":
         yield from _total_variance(node.parts[0])
 
@@ -75,7 +60,7 @@ def _total(node: Node) -> Iterator[Candidate]:
 )
 def _total_of_exponentials(node: Node) -> Iterator[Candidate]:
     exponent = world().atom("largest value", (node,), "real")
-    yield "sum of exponentials", node.shape[0] * node.shape[1] * sympy.exp(exponent)
+    yield Candidate("sum of exponentials", node.shape[0] * node.shape[1] * sympy.exp(exponent))
 
 
 @rule(
@@ -89,10 +74,10 @@ def _total_of_exponentials(node: Node) -> Iterator[Candidate]:
     rests_on=("trace-of-a-covariance",),
 )
 def _total_variance(p: Node) -> Iterator[Candidate]:
-    yield "trace of a covariance", 1 - norm(FROBENIUS, p) ** 2
+    yield Candidate("trace of a covariance", 1 - norm(FROBENIUS, p) ** 2)
     i = own_place(p)
     if i is not None:
-        yield "variance of a softmax row", 2 * total_of(nodes.without_column(p, i))
+        yield Candidate("variance of a softmax row", 2 * total_of(nodes.without_column(p, i)))
 
 
 # -- covariances -------------------------------------------------------------------------------------------------------
@@ -106,13 +91,15 @@ def _total_variance(p: Node) -> Iterator[Candidate]:
 def _covariance(kind: str, node: Node) -> Iterator[Candidate]:
     p = covariance_of(node)
     if p is not None and kind == SPECTRAL and norm(FROBENIUS, node) in world().targets:
-        yield "spectral at most Frobenius", norm(FROBENIUS, node)
+        yield by_frobenius(node)
     if p is None or not speaks_of_gaps():
         return
     if kind in (SPECTRAL, FROBENIUS):
-        yield "trace of a covariance", total_of(variances(p))
+        i = own_place(p)
+        written = ("covariance by the weights beside one", i, *p.parts) if i is not None else None
+        yield Candidate("trace of a covariance", total_of(variances(p)), written)
     if kind == LARGEST:
-        yield "largest entry of a covariance", norm(LARGEST, variances(p))
+        yield Candidate("largest entry of a covariance", norm(LARGEST, variances(p)))
 
 
 def variances(p: Node) -> Node:
@@ -136,7 +123,7 @@ def diag_part(A: Any) -> Bounded:
 def _variances(kind: str, node: Node) -> Iterator[Candidate]:
     i = own_place(node.parts[0])
     if kind == LARGEST and i is not None:
-        yield "diagonal of a covariance", total_of(nodes.without_column(node.parts[0], i))
+        yield Candidate("diagonal of a covariance", total_of(nodes.without_column(node.parts[0], i)))
 
 
 @rule(
@@ -148,10 +135,12 @@ def _variances(kind: str, node: Node) -> Iterator[Candidate]:
 def _without_column(kind: str, node: Node) -> Iterator[Candidate]:
     inner, i = node.parts[0], node.data[0]
     if kind == LARGEST and inner.kind == "softmax" and node.shape[0] == 1:
-        yield "weight of several", total_of(node)
+        written = in_turn(("largest entry", node), ("sum of all absolute values", node))
+        yield Candidate("weight of several", total_of(node), written)
     if kind == LARGEST and (p := row_of_covariance(inner, i)) is not None:
-        yield "row of a covariance", entry(p, 0, i) * norm(LARGEST, nodes.without_column(p, i))
-    yield "block", norm(kind, inner)
+        bound = entry(p, 0, i) * norm(LARGEST, nodes.without_column(p, i))
+        yield Candidate("row of a covariance", bound, ("row of a covariance", i, *p.parts))
+    yield Candidate("block", norm(kind, inner))
 
 
 def row_of_covariance(node: Node, i: Any) -> Node | None:
@@ -181,13 +170,11 @@ def _off_the_diagonal(kind: str, node: Node) -> Iterator[Candidate]:
         if kind != LARGEST or A is not nodes.minus(nodes.ones(*A.shape), nodes.identity(A.shape[0])):
             continue
         if (q := minor_of_covariance(B)) is not None:
-            yield (
-                "covariance off the diagonal",
-                norm(LARGEST, nodes.hadamard(A, nodes.product([nodes.transposed(q), q]))),
-            )
+            name, bound = "covariance off the diagonal", nodes.hadamard(A, nodes.product([nodes.transposed(q), q]))
+            yield Candidate(name, norm(LARGEST, bound), (name, *q.data, *q.parts[0].parts))
         q = nodes.factors_of(B)[-1]
         if q.kind == "without column" and q.parts[0].kind == "softmax" and B.parts == (nodes.transposed(q), q):
-            yield "product of two weights", total_of(q) ** 2 / 4
+            yield Candidate("product of two weights", total_of(q) ** 2 / 4)
 
 
 def minor_of_covariance(node: Node) -> Node | None:
@@ -200,7 +187,7 @@ def minor_of_covariance(node: Node) -> Node | None:
 
 
 def _entry(node: Node, i: Any, j: Any) -> Iterator[Candidate]:
-    yield "largest entry", norm(LARGEST, node)
+    yield Candidate("largest entry", norm(LARGEST, node))
 
 
 def speaks_of_gaps() -> bool:
@@ -220,7 +207,11 @@ def speaks_of_gaps() -> bool:
     return False
 
 
-QUANTITIES |= {"total": _total, "total of exponentials": _total_of_exponentials, "entry": _entry}
+QUANTITIES |= {
+    "total": one_after_another(QUANTITIES["total"], _total),
+    "total of exponentials": _total_of_exponentials,
+    "entry": _entry,
+}
 RULES |= {
     "variances": _variances,
     "without column": _without_column,

@@ -9,9 +9,9 @@ from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, SPECTRAL, norm
 from verify.arithmetics.norms.bounded import lifted
-from verify.arithmetics.norms.rules import QUANTITIES, RULES, Candidate, is_contraction, one_after_another
+from verify.arithmetics.norms.rules import QUANTITIES, RULES, is_contraction, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative
-from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.world import Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -47,7 +47,8 @@ def symmetric_eigenvalues(B: Any) -> Eigenvalues:
 def _smallest_eigenvalue(node: Node) -> Iterator[Candidate]:
     A = nodes.gram_factor(node)
     if A is not None:
-        yield "smallest eigenvalue of a Gram matrix", norm(FROBENIUS, A) ** 2 / A.shape[0]
+        name = "smallest eigenvalue of a Gram matrix"
+        yield Candidate(name, norm(FROBENIUS, A) ** 2 / A.shape[0], (name, A))
 
 
 @rule(
@@ -59,7 +60,8 @@ def _less_identity(kind: str, node: Node) -> Iterator[Candidate]:
     for (c, one), (d, square) in (terms, terms[::-1]) if kind == SPECTRAL and len(terms) == 2 else ():
         A = nodes.gram_factor(square) if one.kind == "identity" and d == -c else None
         if A is not None and (is_contraction(A) or is_contraction(nodes.transposed(A))):
-            yield "Gram matrix of a contraction", abs(c)
+            written = lambda _, A=A: [[("Gram matrix of a contraction", nodes.transposed(A))]]  # noqa: E731
+            yield Candidate("Gram matrix of a contraction", abs(c), written)
 
 
 QUANTITIES |= {SMALLEST_EIGENVALUE: _smallest_eigenvalue}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from fractions import Fraction
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from verify.arithmetics.norms.recording import NotCertified, Writer, generators, text_of
 from verify.arithmetics.norms.world import Node
-from verify.kernel import bounds as kernel
 from verify.kernel import isometries, quantities
 from verify.kernel.refusal import Refused
 
@@ -36,23 +34,20 @@ def known_norm(w: Writer, node: Node) -> Any:
     return None
 
 
-def of_factors(w: Writer, factors: list[Node]) -> list[tuple[Any, ...]]:
+def of_factors(w: Writer, factors: Sequence[Node]) -> list[tuple[Any, ...]]:
     """The steps from the spectral norms of factors to numbers."""
-    return [(NORM, [w.node(factor)]) for factor in factors if known_norm(w, factor) is not None]
+    return [(NORM, factor) for factor in factors if known_norm(w, factor) is not None]
 
 
-def reasons(a: Any, w: Writer) -> Iterator[list[Any]]:
-    """||x A||^-1 = c^(-1/2) for a unit row x."""
+def unit_rows(a: Any, w: Writer) -> Iterator[tuple[str, list[int], Any, int]]:
+    """||x A||^-1 = c^(-1/2) for a unit row x: the rule, what it is of, and the norm with its exponent."""
     if not w.assumed.multiples or len(a.terms) != 1:
         return
     for g in (g for g in generators(a) if g[:2] == ("norm", "F")):
-        inverse = quantities.Scalar({frozenset({(g, Fraction(-1))}): Fraction(1)})
         for X in sorted(g[2], key=text_of):
             first = {word[:1] for word in X.terms}
             if len(first) == 1 and first != {()}:
                 ((item,),) = first
                 x = quantities.Matrix(item[2], item[3], {(item,): quantities.number(1)})
                 A = quantities.Matrix(item[3], X.columns, {word[1:]: c for word, c in X.terms.items()})
-                with contextlib.suppress(Refused, *kernel.ERRORS):
-                    arguments = [w.matrix(x), w.matrix(A)]
-                    yield ["instance", UNIT_ROW, arguments, [], w.of_scalar(a.over(inverse)), ["terms"]]
+                yield UNIT_ROW, [w.matrix(x), w.matrix(A)], g, -1

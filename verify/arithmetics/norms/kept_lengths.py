@@ -12,9 +12,9 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, SMALLEST, SPECTRAL, norm, smallest
-from verify.arithmetics.norms.rules import RULES, Candidate, one_after_another
+from verify.arithmetics.norms.rules import RULES, one_after_another
 from verify.arithmetics.norms.smallest import not_wide
-from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.world import Node, world
 
 
@@ -40,9 +40,10 @@ def _exponential(kind: str, node: Node) -> Iterator[Candidate]:
     """Bounds of ||exp(A)||, as ||X exp(A)|| over the smallest singular value of X."""
     if kind not in (SPECTRAL, FROBENIUS):
         return
+    name = "product from below"
     for X in divided_by():
         if keeps_lengths(X, node.parts[0]):
-            yield "product from below", norm(kind, nodes.product([X, node])) / smallest(X)
+            yield Candidate(name, norm(kind, nodes.product([X, node])) / smallest(X), ("instance", name, kind, X, node))
 
 
 @rule(
@@ -62,8 +63,9 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
         for k in range(1, len(factors)):
             X, inner = nodes.product(factors[:k]), factors[k]
             if inner.kind == "exponential" and keeps_lengths(X, inner.parts[0]):
-                rest = nodes.product([X, *factors[k + 1 :]])
-                yield "exponential that keeps lengths", norm(kind, rest)
+                after = factors[k + 1 :] or (nodes.identity(inner.shape[1]),)
+                name, bound = "exponential that keeps lengths", norm(kind, nodes.product([X, *after]))
+                yield Candidate(name, bound, (name, kind, X, *inner.parts, nodes.product(after)))
         if len(factors) > 1:
             yield from _difference(kind, nodes.product(factors[:-1]), factors[-1])
 
@@ -76,10 +78,11 @@ def _difference(kind: str, X: Node, last: Node) -> Iterator[Candidate]:
     for (c, one), (d, other) in (terms, terms[::-1]):
         A, B = one.parts[0], other.parts[0]
         if d == -c and keeps_lengths(X, B):
-            change = norm(kind, nodes.product([X, nodes.minus(A, B)]))
+            change, name = norm(kind, nodes.product([X, nodes.minus(A, B)])), "exponentials that keep lengths"
             for Y in divided_by():
                 if keeps_lengths(Y, A):
-                    yield "exponentials that keep lengths", abs(c) * norm(SPECTRAL, Y) * change / smallest(Y)
+                    bound = abs(c) * norm(SPECTRAL, Y) * change / smallest(Y)
+                    yield Candidate(name, bound, ("instance", name, kind, X, Y, A, B))
 
 
 RULES |= {

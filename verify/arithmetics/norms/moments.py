@@ -8,9 +8,9 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, norm
-from verify.arithmetics.norms.gaps import covariance_of
-from verify.arithmetics.norms.rules import RULES, Candidate, one_after_another
-from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.rules import RULES, one_after_another
+from verify.arithmetics.norms.softmaxes import covariance_of
+from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.world import Node
 
 
@@ -24,12 +24,14 @@ from verify.arithmetics.norms.world import Node
 def _third_moment(kind: str, node: Node) -> Iterator[Candidate]:
     factors, x = node.parts, node.parts[-1]
     is_form = len(factors) == 3 and x.shape[1] == 1 and factors[0] is nodes.transposed(x)
-    if kind == FROBENIUS and is_form and _is_covariance_slope(factors[1], x):
-        yield "third central moment", sympy.sqrt(6) / 9 * norm(FROBENIUS, x) ** 3
+    row = _of_covariance_slope(factors[1], x) if kind == FROBENIUS and is_form else None
+    if row is not None:
+        bound = sympy.sqrt(6) / 9 * norm(FROBENIUS, x) ** 3
+        yield Candidate("third central moment", bound, ("third central moment", *row.parts, x))
 
 
-def _is_covariance_slope(node: Node, x: Node) -> bool:
-    """Whether a node is diag(v) - v p^T - p v^T for v = (diag(p) - p p^T) x with a softmax row p^T."""
+def _of_covariance_slope(node: Node, x: Node) -> Node | None:
+    """The softmax row p^T where a node is diag(v) - v p^T - p v^T for v = (diag(p) - p p^T) x; None for any other."""
     for c, A in nodes.terms_of(node):
         v = A.parts[0] if A.kind == "diagonal" and c == 1 else None
         if v is None or v.kind != "product" or len(v.parts) != 2 or v.parts[1] is not x:
@@ -38,8 +40,8 @@ def _is_covariance_slope(node: Node, x: Node) -> bool:
         if row is not None:
             p = nodes.transposed(row)
             outer = nodes.product([v, row]), nodes.product([p, nodes.transposed(v)])
-            return node is nodes.sum_of([(1, A), *((-1, part) for part in outer)], node.shape)
-    return False
+            return row if node is nodes.sum_of([(1, A), *((-1, part) for part in outer)], node.shape) else None
+    return None
 
 
 RULES |= {"product": one_after_another(_third_moment, RULES["product"])}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import sympy
@@ -180,25 +179,6 @@ def shared_ends(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[int, in
     while right < min(len(one), len(other)) - left and one[-1 - right] is other[-1 - right]:
         right += 1
     return left, right
-
-
-def piece_lists(A: Node, B: Node) -> Iterator[list[Node]]:
-    """Matrices that add up to A - B, one for each factor in which two products differ."""
-    if A.kind == "entrywise":
-        for (p, s), (r, t) in itertools.product((A.parts, A.parts[::-1]), (B.parts, B.parts[::-1])):
-            yield [hadamard(minus(p, r), s), hadamard(r, minus(s, t))]
-        return
-    left, right = shared_ends(A.parts, B.parts)
-    inner = slice(left, len(A.parts) - right), slice(left, len(B.parts) - right)
-    found = [(A.parts[inner[0]], B.parts[inner[1]], A.parts[:left], A.parts[len(A.parts) - right :])]
-    if (groups := grouped(A.parts, B.parts)) is not None:
-        found.insert(0, (tuple(groups[0]), tuple(groups[1]), (), ()))
-    for ours, theirs, before, after in found:
-        if len(ours) != len(theirs):
-            continue
-        places = [k for k in range(len(ours)) if ours[k] is not theirs[k]]
-        for first, second in ((theirs, ours), (ours, theirs)):
-            yield [product([*before, *first[:k], minus(ours[k], theirs[k]), *second[k + 1 :], *after]) for k in places]
 
 
 def transposed(node: Node) -> Node:

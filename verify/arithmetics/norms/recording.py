@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +12,7 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, GAIN, LARGEST, MEAN_EXPONENTIAL, SHIFT, SMALLEST, SPECTRAL
+from verify.arithmetics.norms.statements import ways_of
 from verify.arithmetics.norms.world import Index, Node, World
 from verify.kernel import bound_rules, places, quantities
 from verify.kernel import bounds as kernel
@@ -19,6 +20,13 @@ from verify.kernel.smallest_values import EIGENVALUE
 
 KINDS = {SPECTRAL: "2", FROBENIUS: "F", LARGEST: "max"}
 FUNCTIONS = ("softmax", "relu", "step", "absolute", "reciprocal", "exponential", "inverse", "normalised rows")
+#: Rules of the checker that say the same of c A as of A, for each matrix or for all together: where c may vanish it is left out.
+FOR_EACH_MULTIPLE = (
+    "product", "product, left", "product, right", "entrywise product", "spectral at most Frobenius", "largest entry",
+    "largest of all entries", "sum of all absolute values",
+)  # fmt: skip
+FOR_ONE_MULTIPLE = ("triangle inequality", "blocks")
+Steps = list[tuple[Any, ...]]
 #: Choices of steps and multipliers that are tried for one claim: beyond, there is no certificate.
 TRIED = 12_000
 LARGEST_SIZE = 1000
@@ -237,6 +245,55 @@ class Writer:
         alone = [node for node in plain if node.kind == "input" and node.number not in blocks]
         return list(dict.fromkeys([*whole, *alone]))
 
+    # -- steps ---------------------------------------------------------------------------------------------------------
+
+    def alternatives(self, written: Any) -> list[Steps]:
+        """The steps that a candidate may be written as, with the places of what they are of."""
+        return [[self.step(*step) for step in steps] for steps in ways_of(written, self)]
+
+    def step(self, *step: Any) -> tuple[Any, ...]:
+        """A step of the checker; one that begins with "instance" takes a multiple of what its rule says."""
+        if step[0] == "instance":
+            return "instance", *self.step(*step[1:])
+        places = list(map(self.operand, step[1:]))
+        if step[0] in FOR_EACH_MULTIPLE:
+            places = [self.without_content(self.value(place), [place])[0] for place in places]
+        if step[0] in FOR_ONE_MULTIPLE:
+            kind, *parts = places
+            values = list(map(self.value, parts))
+            whole = sum(values[1:], values[0]) if step[0] == "triangle inequality" else quantities.concatenated(*values)
+            places = [kind, *self.without_content(whole, parts)]
+        return step[0], places
+
+    def operand(self, item: Any) -> Any:
+        """Where what a rule is of stands in the table; the kind of a norm is a name, as are other texts."""
+        if isinstance(item, Node):
+            return self.node(item)
+        if isinstance(item, str):
+            return KINDS.get(item, item)
+        return item if isinstance(item, int) else self.place(item)
+
+    def split(self, pieces: Sequence[Node], place: int | None = None) -> Steps:
+        """One factor after another of a product; `place` is that of the Frobenius norm."""
+        found: Steps = []
+        for k in range(len(pieces) - 1):
+            rule = "product" if place is None or k > place else "product, left" if k < place else "product, right"
+            found.append((rule, pieces[k], nodes.product(pieces[k + 1 :])))
+        return found
+
+    def parts_of_numbers(self, *factors: Node) -> Steps:
+        """The steps from norms of products of numbers, as matrices of shape (1, 1), to those of the numbers."""
+        products = [node for node in factors if node.kind == "entrywise" and node.shape == (1, 1)]
+        inner = [step for node in products for step in self.parts_of_numbers(*node.parts)]
+        return [*(("entrywise product", *node.parts) for node in products), *inner]
+
+    def without_content(self, A: Any, places: Iterable[int]) -> list[int]:
+        """Matrices that add up to A, less a factor of A that may vanish."""
+        content = quantities.content_of(A) if A.terms else quantities.number(1)
+        if quantities.is_positive(content):
+            return list(places)
+        return [self.matrix(self.value(place).divided(content)) for place in places]
+
     # -- from normal forms ---------------------------------------------------------------------------------------------
 
     def place_of(self, item: Any) -> Any:
@@ -368,9 +425,9 @@ def generators(value: Any, kept: Any = ()) -> list[Any]:
     return found
 
 
-def beside(value: Any, g: Any) -> Any:
-    """What stands beside a generator, to the power 1, in a scalar: 0 where it is nowhere."""
-    item = (g, Fraction(1))
+def beside(value: Any, g: Any, exponent: int = 1) -> Any:
+    """What stands beside a power of a generator in a scalar: 0 where it is nowhere."""
+    item = (g, Fraction(exponent))
     return quantities.Scalar({monomial - {item}: c for monomial, c in value.terms.items() if item in monomial})
 
 

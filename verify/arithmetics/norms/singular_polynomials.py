@@ -16,9 +16,10 @@ from verify.arithmetics.formal import Formal
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import SHIFT, SPECTRAL, mean_exponential, norm, smallest
 from verify.arithmetics.norms.bounded import Bounded, is_scalar, scalar
-from verify.arithmetics.norms.rules import RULES, Candidate, is_contraction, one_after_another
+from verify.arithmetics.norms.odd_polynomials import largest_on_unit_interval
+from verify.arithmetics.norms.rules import RULES, is_contraction, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative
-from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.world import Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -160,10 +161,13 @@ def _gram_of_rotation(kind: str, node: Node) -> Iterator[Candidate]:
         factors = nodes.factors_of(D)
         if nodes.transposed(D) in others and nodes.product([nodes.transposed(D), D]) in others and len(factors) == 3:
             left, R, right = factors
-            if right is nodes.transposed(left) and rotation_less_identity(R) is not None:
+            A = rotation_less_identity(R)
+            if right is nodes.transposed(left) and A is not None:
                 defect = nodes.minus(nodes.product([right, left]), nodes.identity(left.shape[1]))
                 whole = nodes.product([left, nodes.transposed(R), defect, R, right])
-                yield "Gram matrix of a rotation", norm(kind, whole)
+                yield Candidate(
+                    "Gram matrix of a rotation", norm(kind, whole), ("Gram matrix of a rotation", kind, left, A)
+                )
                 return
 
 
@@ -176,18 +180,31 @@ def _with_means(kind: str, node: Node) -> Iterator[Candidate]:
     """One factor exp(A) - I as A F and as F A; two of them as F A ... A F."""
     places = [k for k, factor in enumerate(node.parts) if rotation_less_identity(factor) is not None]
     for first in {1: (False, True), 2: (True,)}.get(len(places), ()):  # whether the first F stands before its A
-        found = list(node.parts)
+        found, taken = list(node.parts), []
         for place in reversed(places):
             A = rotation_less_identity(node.parts[place])
             assert A is not None
-            pair = [nodes.of("mean of rotations", A), A]
-            found[place : place + 1] = pair if first == (place == places[0]) else pair[::-1]
-        yield "mean of rotations", norm(kind, nodes.product(found))
+            pair, turned = [nodes.of("mean of rotations", A), A], first == (place == places[0])
+            taken.append((tuple(found[:place]), A, tuple(found[place + 1 :]), turned))
+            found[place : place + 1] = pair if turned else pair[::-1]
+        yield Candidate(
+            "mean of rotations", norm(kind, nodes.product(found)), functools.partial(_by_means, kind, taken)
+        )
+
+
+def _by_means(kind: str, taken: list[Any], _: Any) -> list[Any]:
+    """How rotations less the identity, between matrices, are written by their means."""
+    steps = []
+    for before, A, after, turned in taken:
+        name = "rotation by its mean, reversed" if turned else "rotation by its mean"
+        ends = (nodes.product(side or [nodes.identity(A.shape[0])]) for side in (before, after))
+        steps.append((name, kind, next(ends), A, next(ends)))
+    return [steps]
 
 
 def _mean_of_rotations(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == SPECTRAL and nodes.is_skew(node.parts[0]):
-        yield "mean of rotations", sympy.Integer(1)
+        yield Candidate("mean of rotations", sympy.Integer(1), ("mean of rotations", *node.parts))
 
 
 @rule(
@@ -199,24 +216,14 @@ def _polynomial_of_contraction(kind: str, node: Node) -> Iterator[Candidate]:
     M = node.parts[0]
     if kind != SPECTRAL or len(node.parts) < 3 or node.parts[-1] is not nodes.transposed(M) or not is_contraction(M):
         return
-    coefficients = nodes.odd_polynomial(nodes.product(node.parts[:-1]), M)
-    if coefficients is not None:
-        yield "polynomial of a contraction", largest_on_unit_interval(coefficients)
-
-
-@functools.cache
-def largest_on_unit_interval(coefficients: tuple[Any, ...]) -> Any:
-    """max |s^2 p(s^2)| on [0, 1] for rational coefficients of p, at the end or a real critical point."""
-    x = sympy.Symbol("x", real=True)
-    value = sympy.Poly(sympy.Add(*(c * x ** (k + 1) for k, c in enumerate(coefficients))), x)
-    places = [sympy.Integer(1)]
-    if value.degree() > 1:
-        places += [root for root in sympy.real_roots(value.diff(x)) if 0 <= root <= 1]
-    found = sympy.Integer(0)
-    for place in places:
-        here = abs(value.eval(place))
-        found = here if here > found else found
-    return found
+    p = nodes.odd_polynomial(nodes.product(node.parts[:-1]), M)
+    if p is not None:
+        name, bound, written = "polynomial of a contraction", largest_on_unit_interval(p), None
+        if (
+            len(p) == 2 and p[1] != 0
+        ):  # the checker knows degree 1, where c is taken at the end or where the slope vanishes
+            written = (name, M, bound, abs(p[1]), -p[0] / (2 * p[1]), *p)
+        yield Candidate(name, bound, written)
 
 
 # -- blocks of an exponential ------------------------------------------------------------------------------------------
@@ -260,9 +267,10 @@ def _corner_of_exponential(kind: str, node: Node) -> Iterator[Candidate]:
         return
     P, C, below, R = blocks
     if C.kind == "identity" and below.kind == "zeros" and nodes.is_skew(P) and nodes.is_skew(R):
-        yield "integral of orthogonal matrices", sympy.Integer(1)
+        yield Candidate("integral of orthogonal matrices", sympy.Integer(1), ("integral of orthogonal matrices", P, R))
     if below.kind == R.kind == "zeros":
-        yield "series of an exponential", norm(SPECTRAL, C) * mean_exponential(norm(SPECTRAL, P))
+        bound = norm(SPECTRAL, C) * mean_exponential(norm(SPECTRAL, P))
+        yield Candidate("series of an exponential", bound, ("series of an exponential", P, C))
 
 
 RULES |= {

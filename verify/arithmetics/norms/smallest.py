@@ -15,12 +15,13 @@ from verify.arithmetics.conditions import rely_on_at_least
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import follows
 from verify.arithmetics.norms.atoms import FROBENIUS, SMALLEST, SPECTRAL, largest_over, norm, smallest  # fmt: skip
+from verify.arithmetics.norms.differences import HALF
 from verify.arithmetics.norms.gaps import relative_logits
-from verify.arithmetics.norms.rules import HALF, QUANTITIES, RULES, Candidate, one_after_another  # fmt: skip
+from verify.arithmetics.norms.rules import QUANTITIES, RULES, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive
-from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import Node, unused_index, world
+from verify.arithmetics.norms.world import Index, Node, unused_index, world
 
 #: Of a softmax A of square logits, the largest A_ij with i != j.
 OFF_DIAGONAL = "largest weight off the diagonal"
@@ -33,7 +34,7 @@ def lower_candidates(symbol: sympy.Symbol) -> list[Candidate]:
     """Numbers that a smallest singular value, or a spectral norm, is at least, each with the rule that says so."""
     atom = world().atoms[symbol]
     found = LOWER[atom.kind](atom.payload[0]) if atom.kind in LOWER else iter(())
-    return [(name, bound) for name, bound in found if symbol not in bound.free_symbols]
+    return [candidate for candidate in found if symbol not in candidate.bound.free_symbols]
 
 
 # -- from below --------------------------------------------------------------------------------------------------------
@@ -61,34 +62,39 @@ def _smallest(node: Node) -> Iterator[Candidate]:
     yield from _of_near_ones(node)
     terms = nodes.terms_of(node)
     for k, (c, part) in enumerate(terms if len(terms) > 1 else ()):
-        rest = [term for place, term in enumerate(terms) if place != k]
-        yield (
-            "smallest singular value of a sum",
-            abs(c) * smallest(part) - norm(SPECTRAL, nodes.sum_of(rest, node.shape)),
-        )
+        rest = nodes.sum_of([term for place, term in enumerate(terms) if place != k], node.shape)
+        yield _near(node, nodes.scaled(c, part), abs(c) * smallest(part) - norm(SPECTRAL, rest))
     for k in range(1, len(node.parts)) if node.kind == "product" else ():
         A, B = nodes.product(node.parts[:k]), nodes.product(node.parts[k:])
-        if all(not_wide(X) for X in (A, B)) or all(not_wide(nodes.transposed(X)) for X in (A, B)):
-            yield "smallest singular value of a product", smallest(A) * smallest(B)
+        name, bound = "smallest singular value of a product", smallest(A) * smallest(B)
+        if all(not_wide(X) for X in (A, B)):
+            yield Candidate(name, bound, ("instance", name, A, B))
+        elif all(not_wide(nodes.transposed(X)) for X in (A, B)):
+            yield Candidate(name, bound, ("instance", name, *map(nodes.transposed, (B, A))))
     blocks = node.parts if node.kind == "concatenate" else ()  # on top of each other
     if blocks and all(not_wide(block) for block in blocks):
-        yield (
-            "smallest singular value of blocks side by side",
-            sympy.sqrt(sympy.Add(*(smallest(block) ** 2 for block in blocks))),
-        )
+        bound = sympy.sqrt(sympy.Add(*(smallest(block) ** 2 for block in blocks)))
+        written = ("instance", "smallest singular value of blocks", *blocks)
+        yield Candidate("smallest singular value of blocks side by side", bound, written)
+
+
+def _near(node: Node, other: Node, bound: Any) -> Candidate:
+    """What is at most the smallest singular value of a node, less the norm of the node less another one."""
+    name = "smallest singular value of a sum"
+    return Candidate(name, bound, lambda _: [[("instance", name, other, nodes.minus(node, other))]])
 
 
 def _of_near_ones(node: Node) -> Iterator[Candidate]:
     """sigma_min(A) >= sigma_min(B) - ||A - B||_2, for B of which an aim speaks and for the identity beside a softmax."""
     if node.kind == "softmax" and node.shape[0] == node.shape[1]:
         identity = nodes.identity(node.shape[0])
-        yield "smallest singular value of a sum", 1 - norm(SPECTRAL, nodes.minus(node, identity))
+        yield _near(node, identity, 1 - norm(SPECTRAL, nodes.minus(node, identity)))
     for target in sorted(world().targets, key=sympy.default_sort_key):
         atom = world().atoms.get(target)
         if atom is not None and atom.kind == SMALLEST:
             other = atom.payload[0]
             if other.shape == node.shape and other is not node:
-                yield "smallest singular value of a sum", target - norm(SPECTRAL, nodes.minus(other, node))
+                yield _near(node, other, target - norm(SPECTRAL, nodes.minus(other, node)))
 
 
 def not_wide(node: Node) -> bool:
@@ -106,7 +112,7 @@ def not_wide(node: Node) -> bool:
 )
 def _spectral(node: Node) -> Iterator[Candidate]:
     if node.kind == "softmax":
-        yield "softmax at the vector of ones", sympy.sqrt(node.shape[0] / node.shape[1])
+        yield Candidate("softmax at the vector of ones", sympy.sqrt(node.shape[0] / node.shape[1]))
 
 
 LOWER |= {SMALLEST: _smallest, SPECTRAL: _spectral}
@@ -127,10 +133,11 @@ def _smallest_from_above(node: Node) -> Iterator[Candidate]:
         rely_on_at_least(n - 2, 0)
         uniform = nodes.scaled(1 / n, nodes.ones(n, n))
         distance = norm(FROBENIUS, nodes.minus(node, uniform))
-        yield "distance from rank one", distance / sympy.sqrt(n - 1)
-        yield "distance from rank one", distance  # as n - 1 is at least 1
+        for bound in (distance / sympy.sqrt(n - 1), distance):  # as n - 1 is at least 1
+            yield Candidate("distance from rank one", bound, ("distance from equal entries", node, 1 / n))
         return
-    yield "smallest at most largest singular value", norm(SPECTRAL, node)
+    name = "smallest at most largest singular value"
+    yield Candidate(name, norm(SPECTRAL, node), (name, node))
 
 
 def _multiple(T: Node) -> tuple[Any, Node]:
@@ -139,20 +146,24 @@ def _multiple(T: Node) -> tuple[Any, Node]:
     return (c, core) if is_nonnegative(c) else (sympy.Integer(1), T)
 
 
+def _index_of_rows(T: Node) -> Index:
+    """The index that the largest gap and the largest range of logits are over."""
+    core = _multiple(T)[1]
+    return unused_index(core.shape[0], core)
+
+
 def largest_gap(T: Node) -> Any:
     """max_i max_{j != i} (T_ij - T_ii), a scalar: the smallest gap of square logits, with the opposite sign."""
-    c, core = _multiple(T)
+    (c, core), i = _multiple(T), _index_of_rows(T)
     if not is_positive(c):  # 0 times the largest of no numbers says nothing
         rely_on_at_least(T.shape[1] - 2, 0)
-    i = unused_index(core.shape[0], core)
     row = relative_logits(nodes.rows(core, i, i + 1, 1), i)
     return c * largest_over(i, world().atom("largest value", (row,), "real"))
 
 
 def largest_range(T: Node) -> Any:
     """max_i (max_j T_ij - min_j T_ij), a scalar."""
-    c, core = _multiple(T)
-    i = unused_index(core.shape[0], core)
+    (c, core), i = _multiple(T), _index_of_rows(T)
     row = nodes.rows(core, i, i + 1, 1)
     both = [world().atom("largest value", (nodes.scaled(sign, row),), "real") for sign in (1, -1)]
     return c * largest_over(i, sympy.Add(*both))
@@ -207,12 +218,15 @@ def _softmax_less(kind: str, node: Node) -> Iterator[Candidate]:
             continue
         m, n = A.shape
         if kind == SPECTRAL and B.kind == "identity" and d == -c:
-            yield "weights beside the identity", 2 * abs(c) * (n - 1) * world().atom(OFF_DIAGONAL, (A,))
+            bound = 2 * abs(c) * (n - 1) * world().atom(OFF_DIAGONAL, (A,))
+            yield Candidate("weights beside the identity", bound, ("weights beside the identity", *A.parts))
         if kind == FROBENIUS and B.kind == "ones" and sympy.expand(d * n + c) == 0:
             half, factor = largest_range(A.parts[0]) / 2, abs(c) * sympy.sqrt(m / n)
-            yield "softmax near the uniform matrix", factor * sinh(half)
+            name, of = "softmax near equal weights", (_index_of_rows(A.parts[0]), *A.parts)
+            yield Candidate("softmax near the uniform matrix", factor * sinh(half), (name, *of))
             if follows(half, HALF, world().facts) is not None:
-                yield "softmax near the uniform matrix; chord of sinh", factor * 2 * half * sinh(HALF)
+                bound, by_chord = factor * 2 * half * sinh(HALF), (f"{name}, by a chord", *of)
+                yield Candidate("softmax near the uniform matrix; chord of sinh", bound, by_chord)
 
 
 @rule(
@@ -222,12 +236,14 @@ def _softmax_less(kind: str, node: Node) -> Iterator[Candidate]:
 )
 def _stochastic(kind: str, node: Node) -> Iterator[Candidate]:
     if kind == SPECTRAL and node.shape[0] == node.shape[1] and _speaks_of_largest_values():
-        yield "columns of weights", sympy.sqrt(1 + (node.shape[0] - 1) * world().atom(OFF_DIAGONAL, (node,)))
+        bound = sympy.sqrt(1 + (node.shape[0] - 1) * world().atom(OFF_DIAGONAL, (node,)))
+        yield Candidate("columns of weights", bound, ("columns of weights", *node.parts))
 
 
 @rule("weight by its gap", says="softmax(T)_ij <= e^(T_ij - T_ii)", rests_on=("weight-by-its-gap",))
 def _off_diagonal(node: Node) -> Iterator[Candidate]:
-    yield "weight by its gap", sympy.exp(largest_gap(node.parts[0]))
+    (T,) = node.parts
+    yield Candidate("weight by its gap", sympy.exp(largest_gap(T)), ("weight by its gap", _index_of_rows(T), T))
 
 
 QUANTITIES |= {SMALLEST: _smallest_from_above, OFF_DIAGONAL: _off_diagonal}

@@ -10,23 +10,50 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, norm
 from verify.arithmetics.norms.deciding import at_most
+from verify.arithmetics.norms.differences import PRODUCTS, by_pieces
 from verify.arithmetics.norms.signs import is_nonnegative
-from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.world import Node, world
 
 
-def in_the_1_norm(node: Node) -> list[tuple[str, Any]]:
+def is_softmax_column(node: Node) -> bool:
+    """Whether a node is one softmax row, as a column."""
+    return node.kind == "transpose" and node.parts[0].kind == "softmax" and node.parts[0].shape[0] == 1
+
+
+def covariance_of(node: Node) -> Node | None:
+    """The softmax row p, of shape (1, n), where a node is diag(p) - p^T p."""
+    terms = nodes.terms_of(node)
+    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        if c == 1 and d == -1 and A.kind == "diagonal" and is_softmax_column(A.parts[0]) and B.kind == "product":
+            p = A.parts[0]
+            if B.parts == (p, nodes.transposed(p)):
+                return nodes.transposed(p)
+    return None
+
+
+def covariances_of(node: Node) -> Node | None:
+    """The softmax where a node is blockdiag(diag(p_i) - p_i^T p_i) for its rows p_i."""
+    terms = nodes.terms_of(node)
+    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
+        if (c, A.kind, d, B.kind) == (1, "rows as diagonals", -1, "rows as outer products"):
+            return A.parts[0] if A.parts == B.parts and A.parts[0].kind == "softmax" else None
+    return None
+
+
+def in_the_1_norm(node: Node) -> list[Candidate]:
     """Bounds of the sum of all absolute values of c (softmax(T) - softmax(T'))."""
+    name = "softmax in the 1-norm"
     for whole in (node, nodes.transposed(node)):
         terms = nodes.terms_of(whole)
         for (c, A), (d, B) in [terms] if len(terms) == 2 else []:
             if A.kind == B.kind == "softmax" and d == -c:
-                change = norm(LARGEST, nodes.minus(A.parts[0], B.parts[0]))
-                return [("softmax in the 1-norm", abs(c) * whole.shape[0] * change)]
+                change = norm(LARGEST, nodes.minus(*A.parts, *B.parts))
+                return [Candidate(name, abs(c) * whole.shape[0] * change, (name, *A.parts, *B.parts))]
     return []
 
 
-def from_uniform(kind: str, c: Any, A: Node, d: Any, B: Node) -> Iterator[tuple[str, Any]]:
+def from_uniform(kind: str, c: Any, A: Node, d: Any, B: Node) -> Iterator[Candidate]:
     """Bounds of c A + d B where B has uniform weights 1/n = softmax(0) in the place of the softmax rows of A."""
     ours, theirs = nodes.factors_of(A), nodes.factors_of(B)
     places = [k for k, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] is not pair[1]]
@@ -44,11 +71,13 @@ def from_uniform(kind: str, c: Any, A: Node, d: Any, B: Node) -> Iterator[tuple[
         uniform[k] = nodes.scaled(1 / T.shape[1], theirs[k])
     if len(ours) == 1:
         if kind == FROBENIUS:
-            yield "softmax is 1/2-Lipschitz", abs(c) * sympy.Rational(1, 2) * norm(FROBENIUS, logits[0])
+            name, (T,) = "softmax is 1/2-Lipschitz", logits
+            written = lambda _: [[(name, T, nodes.zeros(T.shape))]]  # noqa: E731
+            yield Candidate(name, abs(c) * sympy.Rational(1, 2) * norm(FROBENIUS, T), written)
         return
     for first, second in ((uniform, ours), (ours, uniform)):
         pieces = [nodes.product([*first[:k], nodes.minus(ours[k], uniform[k]), *second[k + 1 :]]) for k in places]
-        yield "difference of products", abs(c) * sympy.Add(*(norm(kind, piece) for piece in pieces))
+        yield by_pieces(PRODUCTS, kind, pieces, c)
 
 
 def _logits(node: Node) -> Node | None:
@@ -62,7 +91,7 @@ def _logits(node: Node) -> Node | None:
     says="||softmax(c T)||_F <= ||softmax(d T)||_F for 0 <= c <= d",
     rests_on=("softmax-of-larger-logits",),
 )
-def of_larger_logits(kind: str, node: Node) -> Iterator[tuple[str, Any]]:
+def of_larger_logits(kind: str, node: Node) -> Iterator[Candidate]:
     """The Frobenius norms of softmax(d T) that an aim speaks of, for softmax(c T) with 0 <= c <= d."""
     c, T = nodes.single(node.parts[0])
     for target in (
@@ -73,4 +102,5 @@ def of_larger_logits(kind: str, node: Node) -> Iterator[tuple[str, Any]]:
         if other is not None and other.kind == "softmax":
             d, core = nodes.single(other.parts[0])
             if core is T and at_most(c, d):
-                yield "softmax of larger logits", norm(FROBENIUS, other)
+                name = "softmax of larger logits"
+                yield Candidate(name, norm(FROBENIUS, other), (name, c, d, T))

@@ -7,9 +7,10 @@ or quotes an assumption.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,6 +26,34 @@ class Rule:
     says: str = ""
     claims: tuple[str, ...] = ()
     module: str = ""
+
+
+class Candidate(NamedTuple):
+    """What a rule says of one quantity: the name of the rule, or of several, the bound, and how the checker is told.
+
+    `written` is a step of the checker, its rule and what that is of: nodes, scalars, indices, kinds of norms.  Or it is a
+    function of the `Writer` that gives lists of such steps, of which the checker accepts one; what has to be made for the
+    certificate alone is made there.  None where the checker sees no difference, or has no rule for it.
+    """
+
+    name: str
+    bound: Any
+    written: Any = None
+
+
+def ways_of(written: Any, writer: Any) -> list[list[tuple[Any, ...]]]:
+    """The lists of steps that a candidate may be written as."""
+    if written is None:
+        return [[]]
+    return [[written]] if isinstance(written, tuple) else written(writer)  # type: ignore[no-any-return]
+
+
+def in_turn(*parts: Any) -> Any:
+    """How a bound is written that takes several ones in turn."""
+    return lambda writer: [
+        [step for steps in choice for step in steps]
+        for choice in itertools.product(*(ways_of(written, writer) for written in parts))
+    ]
 
 
 #: All rules that are declared, by name.

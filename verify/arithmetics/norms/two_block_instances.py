@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import sympy
 
-from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import GAIN, SPECTRAL, gain, largest, norm
+from verify.arithmetics.norms.differences import HALF
 from verify.arithmetics.norms.recording import NotCertified, Writer, generators
-from verify.arithmetics.norms.rules import HALF
 from verify.arithmetics.norms.two_blocks import (
     GAIN_OF_PRODUCT,
     GAIN_OF_TWO,
-    NORM,
-    PRODUCT,
     ROOT,
     SMALLER,
     coherence,
@@ -33,25 +30,6 @@ Reason = list[Any]
 #: Multiples of facts, which come with their numbers, that a scalar is above; None where none are found.
 Subtracted = Callable[[Any, list[Any]], list[list[Any]] | None]
 ONE = sympy.Integer(1)
-
-
-def of_blocks(w: Writer, step: Any) -> Iterator[list[tuple[Any, ...]]]:
-    """Steps of the checker for one step of a derivation about the norm of two blocks."""
-    atom = w.known.atoms.get(step.quantity)
-    if atom is None:
-        return
-    if step.rule == NORM and (blocks := side_by_side(nodes.transposed(atom.payload[0]))) is not None:
-        A, B = map(w.node, blocks)
-        yield [(NORM, [A, B])]
-        norms = [norm(SPECTRAL, block) for block in blocks]
-        yield [("norm of two blocks of bounded norm", [w.scalar(largest(norms)), A, B], _below_largest(w, norms))]
-    if step.rule == PRODUCT:
-        for symbol in sorted(step.bound.free_symbols & w.known.atoms.keys(), key=sympy.default_sort_key):
-            M = nodes.transposed(w.known.atoms[symbol].payload[0])
-            parts = factored(atom.payload[0], M)
-            if parts is not None:
-                places = list(map(w.node, parts))
-                yield [("product, left", [w.node(M), w.add("concatenate", *places)]), ("blocks", ["F", *places])]
 
 
 def _below_largest(w: Writer, values: list[Any]) -> list[Reason]:

@@ -6,6 +6,7 @@ and 0 for any other.  What it is at least is known of its square alone, which ma
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -16,16 +17,18 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import follows
 from verify.arithmetics.norms.atoms import FROBENIUS, GAIN, SPECTRAL, gain, largest, norm
 from verify.arithmetics.norms.derivation_search import Step
+from verify.arithmetics.norms.differences import HALF
 from verify.arithmetics.norms.monotone import direction
-from verify.arithmetics.norms.rules import HALF, QUANTITIES, RULES, Candidate, one_after_another
+from verify.arithmetics.norms.rules import QUANTITIES, RULES, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
-from verify.arithmetics.norms.statements import rule
+from verify.arithmetics.norms.statements import Candidate, rule
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import Node, world
 
 #: Rules by the names that steps have.
 NORM, PRODUCT = "norm of two blocks", "product of blocks"
 GAIN_OF_TWO, GAIN_OF_PRODUCT = "smallest gain of two blocks", "smallest gain of a product"
+OF_BOUNDED_NORM = f"{NORM} of bounded norm"  # as the checker calls one of them
 ROOT, SMALLER = "root of two squares", "smaller of two gains"
 Between = tuple[Any, tuple[Step, ...]]
 ZERO = sympy.Integer(0)
@@ -64,8 +67,9 @@ def _norm_of_two(kind: str, node: Node) -> Iterator[Candidate]:
     if blocks is None or not symbols_of(coherence(*blocks)) & world().targets:
         return
     a, b = (norm(SPECTRAL, block) for block in blocks)
-    yield NORM, sympy.sqrt(eigenvalue(a**2, b**2, coherence(*blocks), 1))
-    yield NORM, sympy.sqrt(largest([a, b]) ** 2 + coherence(*blocks))
+    larger, r = largest([a, b]), coherence(*blocks)
+    yield Candidate(NORM, sympy.sqrt(eigenvalue(a**2, b**2, r, 1)), (NORM, *blocks))
+    yield Candidate(NORM, sympy.sqrt(larger**2 + r), (OF_BOUNDED_NORM, larger, *blocks))
 
 
 @rule(
@@ -79,9 +83,15 @@ def _product_of_blocks(kind: str, node: Node) -> Iterator[Candidate]:
         atom = known.atoms.get(target)
         if atom is None or atom.kind != SPECTRAL:
             continue
-        parts = factored(node, nodes.transposed(atom.payload[0]))
+        M = nodes.transposed(atom.payload[0])
+        parts = factored(node, M)
         if parts is not None:
-            yield PRODUCT, target * sympy.sqrt(_squares(parts))
+            written = functools.partial(_as_product, M, parts)
+            yield Candidate(PRODUCT, target * sympy.sqrt(_squares(parts)), written)
+
+
+def _as_product(M: Node, parts: tuple[Node, Node], _: Any) -> list[Any]:
+    return [[("product, left", M, nodes.concatenated(parts, 0)), ("blocks", FROBENIUS, *parts)]]
 
 
 def factored(node: Node, M: Node) -> tuple[Node, Node] | None:
@@ -111,7 +121,7 @@ def _squares(parts: tuple[Node, Node]) -> Any:
     "smallest gain at most norm", says="min |A x| over unit vectors x is at most ||A||_2", rests_on=("smallest-gain",)
 )
 def _gain(node: Node) -> Iterator[Candidate]:
-    yield "smallest gain at most norm", norm(SPECTRAL, node)
+    yield Candidate("smallest gain at most norm", norm(SPECTRAL, node))
 
 
 QUANTITIES[GAIN] = _gain
