@@ -262,9 +262,7 @@ def test_sums_in_float16_are_found_where_keys_are_alike(subject: str, layer: Any
     """Elsewhere they are off by less than two units at 1025 tokens: of one subject, or at effort deep, all points are met."""
     for weights, status in SUMS:
         made, met = gate(subject, layer(weights), dtypes=["float16"]), 0
-        for prepared in made.comparison.points.prepared("long-sequences"):  # type: ignore[union-attr]
-            if not prepared.point.in_half:
-                continue
+        for prepared in made.comparison.points.prepared("long-sequences", in_half=True):  # type: ignore[union-attr]
             with replaced(subject, made.standing):
                 gap = made.comparison._gap(prepared.point, prepared.truth, "float16")  # type: ignore[union-attr]
             assert gap is not None and (gap.residual > 4 if status == BROKEN else gap.residual < 0.5)
