@@ -28,7 +28,8 @@ GPT = Profile(
 )  # fmt: skip
 
 
-GPT.sums("B", "n")
+GPT.sums("B")
+GPT.sums("n", n=257)
 
 
 @GPT.inputs

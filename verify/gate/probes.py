@@ -274,7 +274,7 @@ def summing_points(profile: Profile, settings: Settings) -> Iterator[Point]:
     for name, sums in profile.summed.items():
         few = (
             {each: width if each in lengths else low for each, (low, _) in claim.sizes.items()}
-            | {**sums.sizes, name: ROWS_SUMMED}
+            | {name: ROWS_SUMMED, **sums.sizes}
             for width in (WIDTH, *FEW_TOKENS)
         )
         within = ({each: _within(n, each, profile.choice) for each, n in given.items()} for given in few)

@@ -155,7 +155,8 @@ class Profile:
         """Declare over which sizes gradients of gains, biases or sinks are summed, as those of a norm over its rows.
 
         For each of them there is a point, in half precision, with many rows that are alike, and with `sizes`, where the least
-        leave too few sums.  ``edit(arrays)`` changes drawn arrays in place there, where some draws leave nothing to be summed.
+        leave too few sums, or so many rows cost too much.  ``edit(arrays)`` changes drawn arrays in place there, where some
+        draws leave nothing to be summed.
         """
         self.summed |= dict.fromkeys(over, Sums(edit, sizes))
 
