@@ -29,7 +29,7 @@ GPT = Profile(
 
 
 GPT.sums("B")
-GPT.sums("n", n=257)
+GPT.sums("n", n=513)
 
 
 @GPT.inputs
