@@ -295,7 +295,7 @@ def test_gradients_that_are_added_up_in_half_precision_are_found_at_every_seed(
         right = gaps_where_rows_are_alike(subject, False, seed, dtype)
         assert list(wrong) == list(right) and len(wrong) == len(profile_of(subject).summed) > 0
         assert all(gap.residual > 8 and gap.name.startswith("d/d") for gap in wrong.values())
-        assert all(gap.agrees or gap.residual < 0.5 for gap in right.values())
+        assert all(gap.agrees or gap.residual < 1.0 for gap in right.values())
 
 
 def test_a_norm_that_adds_up_gradients_in_half_precision_is_told_so() -> None:
