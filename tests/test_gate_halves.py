@@ -13,11 +13,14 @@ import verify
 from tests.efforts import is_deep, whole_or_part
 from tests.wrong_layers.encodings import between
 from tests.wrong_layers.kernels import band, positions, same_sequence, slopes
+from tests.wrong_layers.summed import summed
 from verify.checks.units import unit_at
 from verify.gate.bias import biases
 from verify.gate.checking import gate
 from verify.gate.findings import BROKEN, SATISFIED
+from verify.gate.probes import summing_points
 from verify.gate.profiles import profile_of
+from verify.vocabulary.shapes import Shape
 from verify.vocabulary.subjects import replaced
 
 pytestmark = pytest.mark.kept
@@ -262,9 +265,7 @@ def test_sums_in_float16_are_found_where_keys_are_alike(subject: str, layer: Any
     """Elsewhere they are off by less than two units at 1025 tokens: of one subject, or at effort deep, all points are met."""
     for weights, status in SUMS:
         made, met = gate(subject, layer(weights), dtypes=["float16"]), 0
-        for prepared in made.comparison.points.prepared("long-sequences"):  # type: ignore[union-attr]
-            if not prepared.point.in_half:
-                continue
+        for prepared in made.comparison.points.prepared("long-sequences", in_half=True):  # type: ignore[union-attr]
             with replaced(subject, made.standing):
                 gap = made.comparison._gap(prepared.point, prepared.truth, "float16")  # type: ignore[union-attr]
             assert gap is not None and (gap.residual > 4 if status == BROKEN else gap.residual < 0.5)
@@ -272,6 +273,63 @@ def test_sums_in_float16_are_found_where_keys_are_alike(subject: str, layer: Any
         assert met
         if subject == "hessian.attention" or is_deep(pytestconfig):
             assert made.run("long-sequences", "float16", shrinking=False).status == status
+
+
+def gaps_where_rows_are_alike(subject: str, one_by_one: bool, seed: int, dtype: str) -> dict[str, Any]:
+    """The distances at all points whose rows are alike, of layers that add up gradients one by one or in float32, by titles."""
+    made = gate(subject, summed(one_by_one)[subject], dtypes=[dtype], seed=seed)
+    found = {}
+    for prepared in made.comparison.points.prepared("sizes", in_half=True):  # type: ignore[union-attr]
+        with replaced(subject, made.standing):
+            found[prepared.point.title] = made.comparison._gap(prepared.point, prepared.truth, dtype)  # type: ignore[union-attr]
+    return found
+
+
+@pytest.mark.parametrize(("number", "subject"), list(enumerate(summed(True))))
+def test_gradients_that_are_added_up_in_half_precision_are_found_at_every_seed(
+    number: int, subject: str, pytestconfig: pytest.Config
+) -> None:
+    every = [(seed, dtype) for seed in range(10) for dtype in HALVES]
+    for seed, dtype in whole_or_part(pytestconfig, every, [(number % 10, HALVES[number % 2])]):
+        wrong = gaps_where_rows_are_alike(subject, True, seed, dtype)
+        right = gaps_where_rows_are_alike(subject, False, seed, dtype)
+        assert list(wrong) == list(right) and len(wrong) == len(profile_of(subject).summed) > 0
+        assert all(gap.residual > 8 and gap.name.startswith("d/d") for gap in wrong.values())
+        assert all(gap.agrees or gap.residual < 1.0 for gap in right.values())
+
+
+def test_a_norm_that_adds_up_gradients_in_half_precision_is_told_so() -> None:
+    """That of torch does, on one thread of the CPU."""
+    for seed in (0, 1):
+        made = gate("transformer.layer_norm", torch.nn.LayerNorm, dtypes=["bfloat16"], seed=seed)
+        finding = made.run("sizes", "bfloat16")
+        assert finding.status == BROKEN and finding.why.startswith("d/dbeta is wrong")
+        assert seed or finding.at == "alike along n, n = 1025, d = 9"
+
+
+def is_added(name: str, dims: tuple[str, ...], first: tuple[str, ...]) -> bool:
+    """Whether a parameter is a gain, a bias or a sink: no product with it is a sum, and it has fewer axes than tokens have."""
+    return not name.startswith("W") and len(dims) < len(first) and not set(dims) >= {first[-2]}
+
+
+def test_every_subject_with_gains_biases_or_sinks_says_over_which_rows_their_gradients_are_summed() -> None:
+    found = set()
+    for subject in verify.subjects():
+        profile = profile_of(subject)
+        if profile.largest and profile.derivatives and profile.is_drawn:
+            parameters = profile.claim().parameters.items()
+            shapes = {name: spec.dims for name, spec in parameters if isinstance(spec, Shape)}
+            first = next(iter(shapes.values()))
+            if any(is_added(name, dims, first) for name, dims in shapes.items()):
+                found.add(subject)
+    # those have an entry for each token, too
+    assert found | {"transformer.layer_norm_of_matrices", "transformer.biased_heads"} == set(summed(True))
+
+
+def test_points_with_rows_that_are_alike_keep_to_the_sizes_that_are_chosen() -> None:
+    made = gate("transformer.layer_norm", torch.nn.LayerNorm, dtypes=["bfloat16"], sizes={"n": (1, 64), "d": 16})
+    (point,) = summing_points(made.profile, made.settings)
+    assert point.sizes == {"n": 64, "d": 16}
 
 
 def test_keys_that_are_rounded_to_float32_are_found_though_their_gradient_is_not() -> None:

@@ -11,7 +11,7 @@ import torch
 
 from verify.gate.checking import check
 from verify.gate.findings import DEFINITION, LEFT_OUT, SECOND, UNCHECKABLE, UNREACHED
-from verify.gate.survey import Surveyed, SurveyRow, examine_layer, layers_of, page, rows_of
+from verify.gate.survey import Surveyed, SurveyRow, examine_layer, layers_of, merged, page, rows_of
 from verify.vocabulary import InputError
 
 pytestmark = pytest.mark.kept(".")
@@ -205,3 +205,36 @@ def test_a_kept_row_keeps_its_version_and_its_seeds():
     (kept,) = rows_of(page([older], "quick"), layers)
     text = page([kept, examine_layer(layers[1])], "quick")
     assert [(row.version, row.seeds) for row in rows_of(text, layers)] == [("1.0", "3"), (torch.__version__, "0")]
+
+
+def test_a_page_says_beside_which_torch_each_layer_was_checked():
+    layers = [Surveyed("torch", name, NORM, lambda: norm, precisions=("float32",)) for name in ("one", "other")]
+    own, elsewhere = map(examine_layer, layers)
+    elsewhere.torch = "9.1"
+    text = page([own, elsewhere], "quick")
+    assert f"torch {torch.__version__}, torch 9.1;" in text
+    assert [row.torch for row in rows_of(text, layers)] == [torch.__version__, "9.1"]
+    assert page(rows_of(text, layers), "quick") == text
+
+
+def test_a_row_of_another_environment_is_not_lost_where_its_library_cannot_be_imported():
+    def absent():
+        raise ModuleNotFoundError("No module named 'vision'", name="vision")
+
+    layers = [
+        Surveyed("torch", name, NORM, make, precisions=("float32",))
+        for name, make in (("elsewhere", lambda: norm), ("nowhere", absent), ("new", lambda: norm))
+    ]
+    checked = examine_layer(layers[0], seeds=(3,))
+    checked.torch = "9.1"
+    text = page([checked, examine_layer(layers[1])], "quick")
+    here = [
+        examine_layer(Surveyed(**{**layers[0].__dict__, "make": absent})),
+        examine_layer(layers[1]),
+        examine_layer(layers[2]),
+    ]
+    rows = merged(text, layers, here)
+    assert [(row.torch, row.seeds) for row in rows] == [("9.1", "3"), ("", ""), (torch.__version__, "0")]
+    assert rows[1].absent and "Installed: 2." in page(rows, "quick")
+    again = merged(text, layers, [examine_layer(layers[0], seeds=(4,))])
+    assert [(row.torch, row.seeds) for row in again] == [(torch.__version__, "4"), ("", "")]

@@ -87,8 +87,8 @@ def layers() -> tuple[list[Layer], list[Layer]]:
 @functools.cache
 def history() -> dict[str, tuple[Layer, Layer]]:
     """All layers after reports of other projects, by name."""
-    from tests.wrong_layers import history, history_backward
+    from tests.wrong_layers import history, history_backward, summed
 
-    for module in (history, history_backward):
+    for module in (history, history_backward, summed):
         module.collect()
     return HISTORY

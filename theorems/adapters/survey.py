@@ -23,7 +23,7 @@ FEW_SIZES = (
     "in long sequences."
 )
 ADDED_NARROWLY = (
-    "On one thread of the CPU, LayerNorm adds up the gradients of beta over the rows in bfloat16, if it is given bfloat16: "
+    "On one thread of the CPU, LayerNorm adds up the gradients of gamma and beta over the rows in bfloat16, if it is given that: "
     "if 1025 rows each bring 1, the sum is 256."
 )
 BIAS_FREE = "Biases are 0, dropout is off."

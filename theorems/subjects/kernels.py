@@ -281,6 +281,7 @@ def rows_of_heads(rows: Sequence[int], Q: Any, K: Any, V: Any, A: Any, M: Any) -
 
 HEADS.domain("no key masked", nothing_masked)
 extreme_domains(HEADS)
+HEADS.sums("B")
 HEADS.variant("the bias is left out")(lambda Q, K, V, A, M: kernels.biased_heads(Q, K, V, 0 * A, M))
 HEADS.variant("all heads have the bias of the first")(
     lambda Q, K, V, A, M: kernels.biased_heads(
@@ -432,7 +433,12 @@ def _sinks_and_logits_about(size: int) -> Callable[[dict[str, Any], Mapping[str,
     return edit
 
 
+def _all_keys_allowed(arrays: dict[str, Any]) -> None:
+    arrays.update({name: abs(arrays[name]) for name in ("S", "R")})
+
+
 extreme_domains(SINK)
+SINK.sums("B", "m", edit=_all_keys_allowed, H=4)
 SINK.domain("no query has keys", _rows_without_keys)
 SINK.domain("every query has keys", _rows_with_keys)
 SINK.domain("a causal mask", made_causal)

@@ -345,6 +345,7 @@ def _(X: Any, C: Any, S: Any) -> Any:
 ROTARY.variant("rows are turned backwards", lambda X, C, S: layers.rotary(X, C, 0 - S))
 
 LAYER_NORM = Profile("transformer.layer_norm", sizes={"n": (1, 4), "d": (1, 6)}, layout="rows of X are normalised")
+LAYER_NORM.sums("n")
 
 
 def number(epsilon: Any) -> Any:
@@ -382,6 +383,7 @@ LAYER_NORM.variant(
 )
 
 RMS_NORM = Profile("transformer.rms_norm", sizes={"n": (1, 4), "d": (1, 6)}, layout="rows of X are normalised")
+RMS_NORM.sums("n")
 
 
 @RMS_NORM.inputs

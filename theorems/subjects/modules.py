@@ -28,6 +28,10 @@ GPT = Profile(
 )  # fmt: skip
 
 
+GPT.sums("B")
+GPT.sums("n", n=513)
+
+
 @GPT.inputs
 def layer(
     X: definitions.Samples, W: Annotated[Any, Shape("d", "t", role="query")], b: modules.FusedShift, W_O: modules.OutputWeights,
@@ -121,6 +125,9 @@ MATRICES = Profile(
     "transformer.layer_norm_of_matrices", sizes={"B": (1, 3), "n": (1, 4), "d": (1, 5)},
     layout="the last two of three axes are normalised together; gamma and beta have a number for each of their entries",
 )  # fmt: skip
+for _profile in (LAYER_NORM, RMS_NORM):
+    _profile.sums("B", "n")
+MATRICES.sums("B")
 
 
 @LAYER_NORM.inputs

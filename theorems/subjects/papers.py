@@ -218,6 +218,7 @@ RMS_NORM = Profile(
     layout="rows of Y are normalised to unit norm, not to unit mean square: gamma / sqrt(D) of the usual RMSNorm",
     without_domains={"kinks": "rows vanish", "integers": "rows vanish", "repeated singular values": "rows vanish"},
 )
+RMS_NORM.sums("S")
 RMS_NORM.variant(
     "rows have unit mean square, not unit norm: sqrt(D) times longer than in this paper",
     lambda Y, gamma: normalize_rows(Y) * gamma.reshape(1, -1) * sqrt(Y.shape[1]),
@@ -252,6 +253,7 @@ OSCILLATORS = Profile(
     layout="oscillators are N consecutive entries of a row of Y, each normalised to unit norm",
     without_domains=RMS_NORM.without_domains,
 )
+OSCILLATORS.sums("S", N=3)
 
 for _name, _excluded in (
     ("dynamics.oscillator_omega", None),

@@ -154,6 +154,10 @@ DECODER = _profile_of_buckets(
 )
 
 
+for _profile in (ENCODER, DECODER):
+    _profile.sums("B")
+
+
 def _buckets(
     causal: bool, find: Callable[..., Any], scale: Callable[[int], float] = lambda d_K: 1.0
 ) -> Callable[..., Any]:

@@ -83,9 +83,9 @@ class Point:
     `order` 1 asks for the value and its first derivatives, 2 for second derivatives, 0 for the value alone, and `forward`
     for the forward derivative instead.  `rows` restricts the value to some of its rows, along the axis `axis`, which `of`
     computes; each of them is a result of its own, since rows of few keys are larger than those of many.  `remade` makes
-    the same point at other sizes.  Arguments that are not among `moving` need no gradient.  `in_half`: it tells something
-    in half precision alone.  `twice`: an implementation's backward pass is run twice through the same graph, as Jacobians
-    are found row by row, and both are compared where the second one gives anything else.
+    the same point at other sizes.  Arguments that are not among `moving` need no gradient.  `one_sign`: the rows of the
+    cotangent are positive, and equal.  `twice`: an implementation's backward pass is run twice through the same graph, as
+    Jacobians are found row by row, and both are compared where the second one gives anything else.
     """
 
     arguments: Mapping[str, Any]
@@ -100,7 +100,7 @@ class Point:
     moving: list[str] = field(default_factory=list)
     forward: bool = False
     axis: int = 0
-    in_half: bool = False
+    one_sign: bool = False
     twice: bool = False
 
     def __post_init__(self) -> None:
@@ -194,6 +194,9 @@ class Point:
 
     def cotangent(self, value: torch.Tensor) -> torch.Tensor:
         """The matrix G: by rows, by columns, with equal rows as one row, or as a part of a wider one, from seed to seed."""
+        if self.one_sign:
+            row = np.random.default_rng([self.seed, 0]).integers(33, 64, value.shape[-1:]) / 64
+            return torch.as_tensor(row, dtype=value.dtype, device=value.device).expand(value.shape).contiguous()
         drawn = self.drawn(value, 0)
         if self.seed % 3 == 2 and drawn.ndim >= 2:
             return drawn[..., :1, :].expand(drawn.shape)

@@ -148,7 +148,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _survey(options: argparse.Namespace) -> int:
     from verify.gate.arguments import seeds_of
-    from verify.gate.survey import SurveyRow, layers_of, page, rows_of
+    from verify.gate.survey import SurveyRow, layers_of, merged, page
 
     every, layers = layers_of(options.package), layers_of(options.package, options.layers)
     rows = {layer.key: SurveyRow(layer) for layer in layers}
@@ -166,10 +166,7 @@ def _survey(options: argparse.Namespace) -> int:
         row.check_at(seed, options.effort)
         if options.output is not None:  # after each row, since some take minutes; rows of other layers stay as they are
             text = options.output.read_text(encoding="utf-8") if options.output.exists() else ""
-            checked = {key: row for key, row in rows.items() if row.seeds or row.absent}
-            found = {row.layer.key: row for row in rows_of(text, every)} | checked
-            shown = [found[layer.key] for layer in every if layer.key in found]
-            options.output.write_text(page(shown, options.effort), encoding="utf-8")
+            options.output.write_text(page(merged(text, every, rows.values()), options.effort), encoding="utf-8")
     if options.output is None:
         print(page(list(rows.values()), options.effort))
     return BROKEN_STATUS if any(row.deviations for row in rows.values()) else 0

@@ -167,12 +167,13 @@ class Comparison:
         if check == REPEATED:
             return self._repeated(dtype)
         walk = Walk(Finding(check, COMPARISONS[check], dtype, UNCHECKABLE))
-        for number, prepared in enumerate(self.points.prepared(check)):
+        points = self.points.prepared(check)
+        if dtype in HALVES:
+            beside = self.points.prepared(check, in_half=True)
+            points = (each for each in itertools.chain(points, beside) if not each.point.is_beyond_first)
+        for number, prepared in enumerate(points):
             if walk.compared == self.points.count(check):
                 break
-            point = prepared.point
-            if point.is_beyond_first if dtype in HALVES else point.in_half:
-                continue
             with place(number + number // ROUND):
                 if self._is_broken_at(prepared, walk, shrinking):
                     return walk.finding

@@ -10,8 +10,8 @@ from typing import Any
 
 from verify.checks.settings import Effort, Settings
 from verify.gate.autograd import Point
-from verify.gate.findings import FIRST, FORWARD, SECOND, SIZES
-from verify.gate.probes import DRAWS_OF_FIRST, DRAWS_OF_SECOND, large_points, long_points, small_points
+from verify.gate.findings import FIRST, FORWARD, LONG, SECOND, SIZES
+from verify.gate.probes import DRAWS_OF_FIRST, DRAWS_OF_SECOND, large_points, long_points, small_points, summing_points
 from verify.gate.profiles import Profile
 from verify.gate.rounding import Reference
 from verify.vocabulary.subjects import definition_of
@@ -36,8 +36,8 @@ class Points:
         self.profile, self.settings = profile, Settings(effort, seed)
         self.claim, self.definition = profile.claim(), definition_of(profile.name)
         self.claim.batched = False
-        self._known: dict[str, list[Prepared]] = {}
-        self._pending: dict[str, Iterator[Prepared]] = {}
+        self._known: dict[tuple[str, bool], list[Prepared]] = {}
+        self._pending: dict[tuple[str, bool], Iterator[Prepared]] = {}
 
     def count(self, check: str) -> int | None:
         """At how many points a comparison is made; None: at all that there are."""
@@ -46,25 +46,32 @@ class Points:
             check
         )
 
-    def prepared(self, check: str) -> Iterator[Prepared]:
-        """The points of a comparison at which the definition has a value, each made when it is asked for."""
-        if check not in self._known:
-            self._known[check] = []
-            self._pending[check] = (
+    def prepared(self, check: str, in_half: bool = False) -> Iterator[Prepared]:
+        """The points of a comparison at which the definition has a value, each made when it is asked for.
+
+        `in_half`: of those that tell something in half precision alone.
+        """
+        key = check, in_half
+        if key not in self._known:
+            self._known[key] = []
+            self._pending[key] = (
                 Prepared(point, truth, arrays)
-                for point, arrays in self.drawn(check)
+                for point, arrays in self.drawn(check, in_half)
                 if (truth := point.reference(self.definition)) is not None
             )
-        known = self._known[check]
+        known = self._known[key]
         for number in itertools.count():
             if number == len(known):
-                known.extend(itertools.islice(self._pending[check], 1))
+                known.extend(itertools.islice(self._pending[key], 1))
             if number == len(known):
                 return
             yield known[number]
 
-    def drawn(self, check: str) -> Iterable[tuple[Point, dict[str, Any] | None]]:
-        """The points of a comparison, and arrays where these can be shrunk."""
+    def drawn(self, check: str, in_half: bool = False) -> Iterable[tuple[Point, dict[str, Any] | None]]:
+        """The points of a comparison, or those of half precision alone, and arrays where these can be shrunk."""
+        if in_half:
+            draw = {SIZES: summing_points, LONG: functools.partial(long_points, in_half=True)}.get(check)
+            return ((point, None) for point in draw(self.profile, self.settings)) if draw else ()
         if check in SMALL:
             points = small_points(self.claim, 2 if check == SECOND else 1, self.count(check) or 0, self.settings)
             return (

@@ -34,8 +34,8 @@ LONG = {"quick": (1025,), "ci": (1025, 4097), "deep": (1025, 4097, 8191)}
 WIDTH = 9
 #: Masks of long sequences have no more entries than this.
 MANY = 2**25
-#: Arguments have no more entries than this; than the second where one width is given.
-ENTRIES, ENTRIES_OF_WIDTHS = 80_000, 300_000
+#: Arguments have no more entries than this; than the second where one width is given, the third where many rows are alike.
+ENTRIES, ENTRIES_OF_WIDTHS, ENTRIES_OF_SUMS = 80_000, 300_000, 120_000
 #: Widths of heads that are in use besides powers of two, and those among them that kernels have cases for.
 WIDTHS = (80, 96, 112, 128, 256)
 #: Values that are not as wide as keys, at widths that fast kernels take: keys first.
@@ -53,6 +53,8 @@ WHOLE = 256
 FEW_TOKENS, AGAINST_FEW, FEW_QUERIES = (5, 6, 8, 4), 129, (1, 5)
 #: Long points at which exponentials are nearly equal, by what part of themselves keys differ, and one logit is larger there.
 ALIKE, NEARLY, LARGER = "keys alike but two", 2.0**-5, 0.5
+#: So many rows, all alike, show a gradient that is summed over them in half precision: in bfloat16 a sum of ones ends at 256.
+ROWS_SUMMED = 1025
 #: By how much, relative to themselves, entries of large points are changed so that they have bits beyond those of float32.
 LAST_BITS = 2.0**-20
 #: Rounds of the search for sizes.
@@ -261,6 +263,51 @@ def large_points(profile: Profile, settings: Settings) -> Iterator[Point]:
             yield _asking(point, "forward derivatives", forward=True)
 
 
+def summing_points(profile: Profile, settings: Settings) -> Iterator[Point]:
+    """Points of half precision, at which many rows are alike and so are their cotangents, which are positive.
+
+    All that is added for the gradient of a gain or a bias is alike then, and of one sign.  If it is added one by one in half
+    precision, each addition rounds in the same direction, and in the end nothing is added any more.
+    """
+    claim, derived = profile.claim(), profile.large.derived if profile.large else {}
+    lengths = _lengths_of(profile, claim)
+    for name, sums in profile.summed.items():
+        few = (
+            {each: width if each in lengths else low for each, (low, _) in claim.sizes.items()}
+            | {name: ROWS_SUMMED, **sums.sizes}
+            for width in (WIDTH, *FEW_TOKENS)
+        )
+        within = ({each: _within(n, each, profile.choice) for each, n in given.items()} for given in few)
+        completed = ({**given, **{each: of(given) for each, of in derived.items()}} for given in within)
+        fitting = (
+            sizes
+            for sizes in completed
+            if admissible(profile, claim, sizes) and _entries(claim, sizes) <= ENTRIES_OF_SUMS
+        )
+        sizes = next(fitting, None)
+        if sizes is not None:
+            edit: Edit = (f"alike along {name}", _both(_edited(sums.edit), _alike_along(claim, name)), as_it_is)
+            point = _point(claim, sizes, edit, _first_matrix(claim), settings.seed * 1000 + 900)
+            point.one_sign, point.remade = True, None
+            yield point
+
+
+def _alike_along(claim: Claim, size: str) -> Callable[[Arrays, str], None]:
+    """What makes arrays nearly the same along every axis of this size; by some roundings, or errors of all would be one."""
+
+    def edit(arrays: Arrays, first: str) -> None:
+        rng = np.random.default_rng(31)
+        for name, spec in claim.parameters.items():
+            for axis, dim in enumerate(
+                spec.dims if isinstance(spec, Shape) else (), start=1
+            ):  # behind that of the batch
+                if dim == size:
+                    kept = arrays[name].take([0], axis)
+                    arrays[name] = kept * (1 + rng.uniform(-NEARLY, NEARLY, arrays[name].shape))
+
+    return edit
+
+
 def _asking(point: Point, title: str, **asked: Any) -> Point:
     """A large point, and all that are made of it at other sizes, at which something else is asked for."""
     remade = point.remade
@@ -340,8 +387,11 @@ def smaller_sizes(profile: Profile, claim: Claim, sizes: Mapping[str, int]) -> I
                 yield candidate
 
 
-def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
-    """Points of many tokens, at which a few rows of the value, and their derivatives, are compared."""
+def long_points(profile: Profile, settings: Settings, in_half: bool = False) -> Iterator[Point]:
+    """Points of many tokens, at which a few rows of the value, and their derivatives, are compared.
+
+    `in_half`: instead of these the points that tell something in half precision alone, of keys that are alike.
+    """
     claim = profile.claim()
     first = claim.parameters[_first_matrix(claim)]
     assert isinstance(first, Shape)
@@ -374,17 +424,17 @@ def long_points(profile: Profile, settings: Settings) -> Iterator[Point]:
         edits += [
             ((each.title, _edited(each.edit), as_it_is), {**sizes, **each.sizes(length)}) for each in profile.longs
         ]
-        # with the edits of points of many weights, where the subject has such
-        edits += [((f"{ALIKE}, {edit[0]}", _both(_alike, edit[1]), as_it_is), chosen) for edit, chosen in edits[2:]]
-        edits += [((ALIKE, _alike, as_it_is), sizes)] * (not profile.longs)
+        if in_half:  # with the edits of points of many weights, where the subject has such
+            edits = [((f"{ALIKE}, {edit[0]}", _both(_alike, edit[1]), as_it_is), chosen) for edit, chosen in edits[2:]]
+            edits = edits or [((ALIKE, _alike, as_it_is), sizes)]
         for edit, chosen in edits:
             if not all(low <= chosen[name] <= high for name, (low, high) in profile.choice.ranges.items()):
                 continue
             point = _point(claim, chosen, edit, _first_matrix(claim), seed, drawn if chosen == sizes else None)
             point.of = functools.partial(_of_definition, profile, rows)
             point.rows, point.axis, point.remade = rows, profile.row_axis, None
-            if edit[0].startswith(ALIKE):  # values alone: in half precision, of keys that are alike derivatives cancel
-                point.in_half, point.order = True, 0
+            if in_half:  # values alone: of keys that are alike derivatives cancel
+                point.order = 0
             yield point
 
 

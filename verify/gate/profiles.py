@@ -74,6 +74,14 @@ class Long:
     sizes: Callable[[int], Mapping[str, int]]
 
 
+@dataclass(frozen=True)
+class Sums:
+    """Where gradients are sums over many rows: an edit of drawn arrays, and sizes that are not the least."""
+
+    edit: Callable[[dict[str, Any]], None]
+    sizes: Mapping[str, int]
+
+
 class Profile:
     """How a subject is drawn, what its arguments mean, and which mistakes are known by name.
 
@@ -101,6 +109,7 @@ class Profile:
         self.tokens: tuple[str, ...] = ()
         self.row_axis = 0
         self.longs: list[Long] = []
+        self.summed: dict[str, Sums] = {}
         self.law: LawTests | None = None
         self._read: Callable[..., Any] | None = None
         self._inputs: Callable[..., Mapping[str, Any]] | None = None
@@ -141,6 +150,15 @@ class Profile:
         ``edit(arrays)`` changes drawn arrays in place, and ``sizes(length)`` gives sizes that are others there.
         """
         self.longs.append(Long(title, edit, sizes))
+
+    def sums(self, *over: str, edit: Callable[[dict[str, Any]], None] = lambda arrays: None, **sizes: int) -> None:
+        """Declare over which sizes gradients of gains, biases or sinks are summed, as those of a norm over its rows.
+
+        For each of them there is a point, in half precision, with many rows that are alike, and with `sizes`, where the least
+        leave too few sums, or so many rows cost too much.  ``edit(arrays)`` changes drawn arrays in place there, where some
+        draws leave nothing to be summed.
+        """
+        self.summed |= dict.fromkeys(over, Sums(edit, sizes))
 
     def reads(self, function: F) -> F:
         """Declare which part of a value is compared: ``function(value, *arguments)`` gives it with zeros elsewhere."""

@@ -90,6 +90,7 @@ class SurveyRow:
 
     layer: Surveyed
     version: str = ""
+    torch: str = ""  #: the version of torch beside which it was checked, its own where torch computes the layer
     absent: str = ""
     reports: dict[str, dict[int, SubjectReport]] = field(default_factory=dict)
     #: What an earlier page says of the layer, by column, and of its deviations, where it is not checked again.
@@ -101,6 +102,7 @@ class SurveyRow:
         try:
             implementation = self.layer.make()
             self.version = importlib.metadata.version(self.layer.library.replace("_", "-"))
+            self.torch = importlib.metadata.version("torch")
         except Exception as problem:  # whatever an import raises: a missing library, or one built for another torch
             own = getattr(problem, "name", None) in (None, self.layer.library)  # or one that the library needs
             missing = own and isinstance(problem, ImportError)
@@ -198,12 +200,12 @@ class SurveyRow:
     def cells(self) -> tuple[str, ...]:
         """Its cells on the page, one for each of `COLUMNS`."""
         accuracies = map(self.accuracy, PRECISIONS)
-        version = self.version if self.seeds else ""
-        return *self.layer.key, *accuracies, self.derivatives, str(self.theorems or ""), version, self.seeds
+        versions = (self.version, self.torch) if self.seeds else ("", "")
+        return *self.layer.key, *accuracies, self.derivatives, str(self.theorems or ""), *versions, self.seeds
 
 
 #: The columns of a page.
-COLUMNS = ("library", "layer", "as", *PRECISIONS, "derivatives", "theorems", "version", "seeds")
+COLUMNS = ("library", "layer", "as", *PRECISIONS, "derivatives", "theorems", "version", "torch", "seeds")
 
 
 def in_words(seeds: Collection[int]) -> str:
@@ -234,12 +236,25 @@ def rows_of(text: str, layers: Sequence[Surveyed]) -> list[SurveyRow]:
     for layer in layers:
         if (kept := table.get(layer.key)) is None:
             continue
-        row = SurveyRow(layer, kept["version"], kept=kept)
+        row = SurveyRow(layer, kept["version"], kept["torch"], kept=kept)
         row.absent = kept[PRECISIONS[0]] if kept[PRECISIONS[0]].startswith(NOT_CHECKED) else ""
         told = re.search(rf"^{re.escape(_named(row))}: (.*)\.$", text.partition("## Conv")[0], re.MULTILINE)
         row.kept_deviations = told[1].removesuffix(f". {layer.note.removesuffix('.')}") if told else ""
         found.append(row)
     return found
+
+
+def merged(text: str, layers: Sequence[Surveyed], rows: Iterable[SurveyRow]) -> list[SurveyRow]:
+    """The rows of an earlier page of `layers`, with those of `rows` that were checked in the place of theirs.
+
+    A layer that cannot be imported here may have been checked elsewhere, beside another torch say: that row stays.
+    """
+    found = {row.layer.key: row for row in rows_of(text, layers)}
+    for row in rows:
+        earlier = found.get(row.layer.key)
+        if row.seeds or (row.absent and (earlier is None or earlier.absent)):
+            found[row.layer.key] = row
+    return [found[layer.key] for layer in layers if layer.key in found]
 
 
 def _named(row: SurveyRow) -> str:
@@ -263,7 +278,9 @@ def page(rows: Sequence[SurveyRow], effort: str) -> str:
     present = [row for row in rows if not row.absent]
     deviating = [row for row in present if row.deviations]
     other = [row for row in present if row.layer.convention]
-    versions = sorted({f"{row.layer.library} {row.version}" for row in present})
+    versions = sorted(
+        {f"{row.layer.library} {row.version}" for row in present} | {f"torch {row.torch}" for row in present}
+    )
     lines = [
         "# What attention layers of libraries satisfy",
         "",
@@ -272,7 +289,8 @@ def page(rows: Sequence[SurveyRow], effort: str) -> str:
         f"following another convention: {len(other)}."
         " A layer that was not checked says why in its row."
         f" {_at_seeds(present)}",
-        f"Versions: {', '.join(versions)}; Python {platform.python_version()}, {platform.machine()}. All run on the CPU, with "
+        f"Versions: {', '.join(versions)}; Python {platform.python_version()}, {platform.machine()}. The "
+        "column torch says beside which version of torch a layer was checked. All run on the CPU, with "
         "random weights of small sizes and of those that break blocks; nothing is downloaded.",
         "",
         "**ulps** are the largest error of the values at any of the seeds, in eps of the precision times the largest entry, "
