@@ -70,8 +70,12 @@ class Points:
     def drawn(self, check: str, in_half: bool = False) -> Iterable[tuple[Point, dict[str, Any] | None]]:
         """The points of a comparison, or those of half precision alone, and arrays where these can be shrunk."""
         if in_half:
-            draw = {SIZES: summing_points, LONG: functools.partial(long_points, in_half=True)}.get(check)
-            return ((point, None) for point in draw(self.profile, self.settings)) if draw else ()
+            drawn: Iterable[Point] = ()
+            if check == SIZES:
+                drawn = summing_points(self.profile, self.settings)
+            elif check == LONG:
+                drawn = long_points(self.profile, self.settings, in_half=True)
+            return ((point, None) for point in drawn)
         if check in SMALL:
             points = small_points(self.claim, 2 if check == SECOND else 1, self.count(check) or 0, self.settings)
             return (
