@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,3 +95,10 @@ def full_report(of_no_repository: None, tmp_path_factory: pytest.TempPathFactory
 def site(full_report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """That report's folder, with the site and the machine-readable forms."""
     return written(full_report, tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="session")
+def compiled_rocq() -> Path:
+    """The theory of `rocq`, compiled: once for its sources, in two minutes, which are those of no test."""
+    found: Path = importlib.import_module("theory").compiled_theory("ExponentialRules", "Iterates", "Matrices")
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,19 +83,24 @@ class Scanned:
     formulas: list[tuple[bool, bool]] = field(default_factory=list)
 
 
-def scan(browser: Browser, site: Path, names: list[str], width: int, of_formulas: int | None = None) -> Scanned:
-    """Every page, opened once; formulas are looked at where the page is `of_formulas` wide, or as wide as all else."""
-    context = browser.new_context()
-    page: Page = context.new_page()
-    found = Scanned()
+def scan(browser: Browser, site: Path, names: list[str], widths: Mapping[int, int]) -> dict[int, Scanned]:
+    """What is found at each width; every page is opened once.
+
+    To each width of a page belongs the one at which its formulas are looked at.
+    """
+    page: Page = browser.new_context().new_page()
+    found = {width: Scanned() for width in sorted(widths, reverse=True)}
     for name in names:
-        page.set_viewport_size({"width": of_formulas or width, "height": 900})
         page.goto((site / name).as_uri(), wait_until="load")
-        found.formulas += page.evaluate(FORMULAS)
-        page.set_viewport_size({"width": width, "height": 900})
-        refuted = name.startswith("claims/") and page.locator(".verdict.refuted-box").count() > 0
-        if refuted and width > 1000 and (problem := page.evaluate(FIRST_SCREEN)):
-            found.problems.append(f"{name}: {problem}")
-        found.problems += [f"{name}: {problem}" for problem in page.evaluate(SCAN)]
-    context.close()
+        for width, scanned in found.items():
+            page.set_viewport_size({"width": widths[width], "height": 900})
+            scanned.formulas += page.evaluate(FORMULAS)
+        for width, scanned in found.items():
+            page.set_viewport_size({"width": width, "height": 900})
+            # the scan opens what is folded, so the first screen is looked at before, at the larger width
+            refuted = width > 1000 and name.startswith("claims/") and page.locator(".verdict.refuted-box").count() > 0
+            if refuted and (problem := page.evaluate(FIRST_SCREEN)):
+                scanned.problems.append(f"{name}: {problem}")
+            scanned.problems += [f"{name}: {problem}" for problem in page.evaluate(SCAN)]
+    page.context.close()
     return found

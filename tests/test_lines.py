@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from fractions import Fraction
 from typing import Annotated, Any
 
 import pytest
@@ -13,6 +14,7 @@ from verify.checks import attack_on
 from verify.checks.counterexamples import certify
 from verify.matrix import absolute, step, total
 from verify.report.sides import Sides, arranged, in_its_own_sign, negated
+from verify.site import lines as drawing
 from verify.site.lines import LARGEST, lines, picture
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Real, Shape
 
@@ -130,3 +132,42 @@ def test_pages_show_the_picture_beside_the_statement(site: Any) -> None:
     shown = page[statement:counterexample]
     assert re.search(r"<figure>.*?dE/dt here.*?never lies above the dashed one", shown, re.S)
     assert shown.index("<figure>") < shown.index('id="proof"')
+
+
+@pytest.mark.parametrize(("defined", "ends"), [(lambda x: x - 1, "below"), (lambda x: 2 - x, "above")])
+def test_points_beyond_a_break_are_not_drawn_nor_asked_for(
+    defined: Any, ends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line goes from the counterexample at 3/2 to the assumption's end on one side, and to its own on the other."""
+    asked: list[Fraction] = []
+    sides = drawing._sides
+
+    def counted(claim: Claim, given: Any, entry: int) -> Any:
+        asked.append(Fraction(given["x"]))
+        return sides(claim, given, entry)
+
+    monkeypatch.setattr(drawing, "_sides", counted)
+    claim = refuted(AtMost(), number, square, {"x": "3/2"}, assumptions=[Assumption("inside", nonnegative=defined)])
+    sides_at = drawing._sides_once(claim, 0)
+    (line, *_) = lines(claim, {"x": "3/2"})
+    course = drawing._course(claim, sides_at, line, 24)
+    assert course is not None and course.points == sorted(course.points, key=lambda point: point.place)
+    places = [point.place for point in course.points]
+    assert places == [place for place in line.places(24) if defined(place) >= 0]
+    beyond = [place for place in asked if defined(place) < 0]
+    assert len(beyond) == 1 and len(asked) == len(set(asked)) == len(places) + 1, ends
+    drawing._course(claim, sides_at, line, 3)
+    assert len(asked) == len(set(asked)), "the same inputs are asked for once"
+    assert [place for place in asked if defined(place) >= 0][len(places) :] == []
+
+
+def test_whole_numbers_are_told_from_the_same_numbers_in_words() -> None:
+    """An integer may be a size, and stays one; its text is a number."""
+    claim = refuted(AtMost(), number, square, {"x": "3"})
+    seen: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawing, "_sides", lambda claim, given, entry: seen.append(given["x"]))
+        sides_at = drawing._sides_once(claim, 0)
+        for value in ("3", "6/2", 3):
+            sides_at({"x": value})
+    assert seen == ["3", 3]

@@ -13,7 +13,7 @@ from tests.test_rocq import FOLDER, MINUS, changed, claim, entry, needs_rocq, so
 sys.path.insert(0, str(FOLDER))
 
 from export import HEADER, exported, written
-from theory import compiled_theory, coqc
+from theory import coqc
 
 pytestmark = pytest.mark.kept(".", programs=["coqc"])
 
@@ -88,12 +88,12 @@ def test_a_root_of_a_multiple_of_unknown_sign_is_taken_apart_only_where_that_is_
 
 
 @needs_rocq
-def test_the_kernel_accepts_all_of_them(tmp_path: Path) -> None:
+def test_the_kernel_accepts_all_of_them(compiled_rocq: Path, tmp_path: Path) -> None:
     texts = [
         written({**claim(left, right), "claim": f"case {n}"}).text for n, (left, right, _) in enumerate(CASES.values())
     ]
     sized = {**claim(["sum", ["k", "n"], ["unit", 1, "k"]], number(1)), "sizes": {"n": number(2)}, "claim": "sized"}
     path = tmp_path / "Found.v"
     path.write_text(HEADER + "".join([*texts, written(sized).text]), encoding="utf-8")
-    accepted, said = coqc(compiled_theory("ExponentialRules", "Iterates"), path)
+    accepted, said = coqc(compiled_rocq, path)
     assert accepted, said

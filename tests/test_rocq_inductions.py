@@ -20,7 +20,7 @@ sys.path.insert(0, str(FOLDER))
 
 from export import HEADER, written
 from formulas import formula
-from theory import compiled_theory, coqc
+from theory import coqc
 
 pytestmark = pytest.mark.kept(".", programs=["coqc"])
 
@@ -182,12 +182,12 @@ def test_every_link_has_a_case() -> None:
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], bool]:
+def answers(compiled_rocq: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], bool]:
     cases = {(rule, ""): case for rule, case in LINKS.items()}
     cases |= {(rule, name): new for rule, case in LINKS.items() for name, new in case.changed().items()}
     path = tmp_path_factory.mktemp("links") / "Asked.v"
     path.write_text(HEADER + "".join(map(asked, cases.values())), encoding="utf-8")
-    accepted, said = coqc(compiled_theory("ExponentialRules", "Iterates"), path)
+    accepted, said = coqc(compiled_rocq, path)
     assert accepted, said
     found = re.findall(r"= (true|false)\s*: bool", said)
     assert len(found) == len(cases), said
@@ -218,7 +218,7 @@ def test_the_exponential_of_a_transpose_is_found() -> None:
 
 
 @needs_rocq
-def test_the_kernel_accepts_true_inductions_and_refuses_planted_ones(tmp_path: Path) -> None:
+def test_the_kernel_accepts_true_inductions_and_refuses_planted_ones(compiled_rocq: Path, tmp_path: Path) -> None:
     texts = {name: written({**made(), "claim": name}).text for name, made in TRUE.items()}
     texts["turned"] = written({**turned_exponential(1), "claim": "turned"}).text
     assert all(texts.values())
@@ -251,5 +251,5 @@ def test_the_kernel_accepts_true_inductions_and_refuses_planted_ones(tmp_path: P
         source += re.sub(r"\b(Module|End) C_\w+", rf"\1 Wrong_{name}", text)
     path = tmp_path / "Inductions.v"
     path.write_text(source, encoding="utf-8")
-    accepted, said = coqc(compiled_theory("ExponentialRules", "Iterates"), path)
+    accepted, said = coqc(compiled_rocq, path)
     assert accepted, said

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from tests.test_rocq import FOLDER, needs_rocq
 sys.path.insert(0, str(FOLDER))
 
 from formulas import FORMULA_HEADER
-from theory import compiled_theory, coqc
+from theory import coqc
 
 pytestmark = pytest.mark.kept(".", programs=["coqc"])
 
@@ -914,7 +915,7 @@ def declared(file: str, kind: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], bool]:
+def answers(compiled_rocq: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], bool]:
     """What the compiled checker says of every case, by its kind, rule and change."""
     asked = {(kind, rule, ""): case for (kind, rule), case in CASES.items()}
     asked |= {(kind, rule, name): new for (kind, rule), case in CASES.items() for name, new in case.changed().items()}
@@ -922,7 +923,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], b
     path = tmp_path_factory.mktemp("rules") / "Asked.v"
     lines = (f"Eval vm_compute in ({case.text()}).\n" for case in asked.values())
     path.write_text(FORMULA_HEADER + "".join(lines), encoding="utf-8")
-    accepted, said = coqc(compiled_theory("Matrices"), path)
+    accepted, said = coqc(compiled_rocq, path)
     assert accepted, said
     found = re.findall(r"= (true|false)\s*: bool", said)
     assert len(found) == len(asked), said

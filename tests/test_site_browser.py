@@ -14,7 +14,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.efforts import is_deep
+from tests.conftest import ON_THE_SITE
+from tests.efforts import is_deep, whole_or_part
 from tests.site_scan import scan
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -107,28 +108,61 @@ def test_what_stands_in_a_page_does_not_run(browser: Browser, site: Path, tmp_pa
     visit.page.context.close()
 
 
+#: Words of code in one colour: all but the first of each kind in boxes of one kind become plain text.
+REPEATED = """() => {
+  const seen = new Set();
+  for (const item of document.querySelectorAll("span[class^='hl-']")) {
+    const box = item.closest("pre") || item.parentElement;
+    const kind = [item, item.parentElement, box, box.parentElement].map((one) => one.className).join(" / ");
+    if (seen.has(kind)) item.replaceWith(...item.childNodes);
+    seen.add(kind);
+  }
+}"""
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_pages_are_accessible(browser: Browser, site: Path, name: str, pytestconfig: pytest.Config) -> None:
-    """One page of every kind; at effort deep all papers, claims, errata and maps."""
-    pages = (site / name).parent.glob("*.html") if is_deep(pytestconfig) else [site / name]
+    """One page of every kind; at effort deep all papers, claims, errata and maps, with every word of their code."""
+    deep = is_deep(pytestconfig)
+    pages = (site / name).parent.glob("*.html") if deep else [site / name]
     for page in sorted(pages):
-        require_accessible(browser, site, page.relative_to(site).as_posix())
+        assert inaccessible(browser, site, page.relative_to(site).as_posix(), deep) == []
 
 
-def require_accessible(browser: Browser, site: Path, name: str) -> None:
-    """That axe finds nothing on a page, light and dark."""
-    visit = Visit(browser, site, name)
+def inaccessible(browser: Browser, site: Path, name: str, every_word: bool) -> list[str]:
+    """What axe finds on a page, light and dark; of code each colour once, or every word."""
+    visit, problems = Visit(browser, site, name), []
     visit.page.evaluate("document.querySelectorAll('details').forEach(item => { item.open = true })")
+    if not every_word:
+        visit.page.evaluate(REPEATED)
     for scheme, rules in RULES.items():
         visit.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        found = Axe().run(visit.page, context=WITHOUT_FORMULAS, options={"runOnly": rules})
-        problems = [
-            f"{item['id']}: {node['target']} {node.get('failureSummary', '')}"
+        # what passes is not listed, which takes half of the time
+        options = {"runOnly": rules, "resultTypes": ["violations"]}
+        found = Axe().run(visit.page, context=WITHOUT_FORMULAS, options=options)
+        problems += [
+            f"{name}, {scheme}: {item['id']}: {node['target']} {node.get('failureSummary', '')}"
             for item in found.response["violations"]
             for node in item["nodes"][:3]
         ]
-        assert problems == [], (name, scheme)
     visit.page.context.close()
+    return problems
+
+
+@pytest.mark.parametrize("every_word", [True, False])
+@pytest.mark.parametrize("place", ["<pre>{}</pre>", "<div class='other'><pre>{}</pre></div>"])
+def test_a_colour_without_contrast_is_seen_in_code(
+    browser: Browser, tmp_path: Path, place: str, every_word: bool
+) -> None:
+    """In a light and in a dark scheme, and where words of the same kind stand readable in another box."""
+    words = "<span class='hl-k'>for</span> <span class='hl-n'>x</span> <span class='hl-k'>in</span>"
+    body = f"<body><main><h1>Code</h1><pre>{words}</pre>{place.format(words)}</main></body></html>"
+    pale = ".other .hl-k" if "other" in place else ".hl-k"
+    for style in ("", f"{pale} {{ color: #888; background: #777 }}"):
+        head = f"<!doctype html><html lang='en'><head><title>Code</title><style>{style}</style></head>"
+        (tmp_path / "code.html").write_text(head + body, encoding="utf-8")
+        found = inaccessible(browser, tmp_path, "code.html", every_word)
+        assert bool(found) == bool(style) and all("color-contrast" in problem for problem in found), found
 
 
 def wait_until(page: Page, script: str) -> None:
@@ -206,17 +240,23 @@ def test_why_is_seen_without_scrolling_on_a_desktop(browser: Browser, site: Path
     page.context.close()
 
 
-@pytest.mark.parametrize(("width", "of_formulas"), [(1440, 1280), (390, 390)])
+#: Widths of a desktop and of a phone, each with that at which formulas are looked at.
+WIDTHS = {1440: 1280, 390: 390}
+#: Pages of claims with every verdict, relation and kind of evidence, beside the pages of every kind.
+SCANNED = sorted({*KINDS, *(f"claims/{claim_id}.html" for claim_id in ON_THE_SITE)})
+
+
 def test_no_page_cuts_text_or_formulas_loses_letters_or_shows_source(
-    browser: Browser, site: Path, width: int, of_formulas: int
+    browser: Browser, site: Path, pytestconfig: pytest.Config
 ) -> None:
+    """Pages of every kind, and at effort deep all pages; at the width of a desktop and of a phone."""
     names = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
-    found = scan(browser, site, names, width, of_formulas)
-    assert found.problems == []
-    wide = [scrolls for too_wide, scrolls in found.formulas if too_wide]
-    assert all(wide), "what does not fit can be scrolled to"
-    most = len(found.formulas) / 4 if width == 390 else 0
-    assert found.formulas and len(wide) <= most, "a desktop shows all of every formula, a phone most"
+    for width, found in scan(browser, site, whole_or_part(pytestconfig, names, SCANNED), WIDTHS).items():
+        assert found.problems == [], width
+        wide = [scrolls for too_wide, scrolls in found.formulas if too_wide]
+        assert all(wide), "what does not fit can be scrolled to"
+        most = len(found.formulas) / 4 if width == 390 else 0
+        assert found.formulas and len(wide) <= most, "a desktop shows all of every formula, a phone most"
 
 
 @pytest.mark.parametrize(
@@ -240,8 +280,8 @@ def test_no_page_cuts_text_or_formulas_loses_letters_or_shows_source(
 )
 def test_the_scan_sees_what_is_planted(browser: Browser, tmp_path: Path, planted: str, seen: str) -> None:
     (tmp_path / "page.html").write_text(f"<!doctype html><body>{planted}</body>")
-    found = scan(browser, tmp_path, ["page.html"], 1440).problems
-    assert any(seen in problem for problem in found), found
+    for found in scan(browser, tmp_path, ["page.html"], WIDTHS).values():
+        assert any(seen in problem for problem in found.problems), found
 
 
 def test_the_keyboard_reaches_everything(browser: Browser, site: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,13 +17,34 @@ from tests.made_up_evidence import with_links, written
 from verify.evidence.verdicts import judge_all
 from verify.report import Report, restricted
 from verify.report.baseline import Change
-from verify.site import building, write_site
+from verify.site import building, page_parts, write_site
+from verify.vocabulary import Claim
 
 pytestmark = pytest.mark.kept(".")
 
 CHANGED = "dynamics.eq-34"
 #: The claims, with what they link to, on a site that is written over and over; at effort deep it has all of those of `site`.
 FEW = ("dynamics.prop-4.1", "osa.alg-1", "osa.cost-ssa")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pictures_once() -> Iterator[None]:
+    """A counterexample is drawn once for all sites of this module, and again for a claim that a test has changed.
+
+    `tests/test_lines.py` is about the pictures.
+    """
+    drawn: dict[tuple[int, str], tuple[Claim, Any]] = {}
+    draw = page_parts.picture
+
+    def once(claim: Claim, certificate: Mapping[str, Any]) -> Any:
+        key = id(claim), json.dumps(certificate, sort_keys=True, default=repr)
+        if key not in drawn:
+            drawn[key] = claim, draw(claim, certificate)  # with the claim, so that no other one gets its `id`
+        return drawn[key][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_parts, "picture", once)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -137,10 +160,12 @@ def test_a_manifest_that_cannot_be_read_counts_as_none(few: Report, again: Path,
 
 
 def test_workers_make_the_same_pages(
-    full_report: Report, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    few: Report, site_of_few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """More tasks than workers, so that each makes pages of several, with the same values kept in between."""
     monkeypatch.setattr(building, "FEW", 1)
+    monkeypatch.setattr(building, "TOGETHER", 5)
     seen: list[tuple[int, int]] = []
-    write_site(full_report, tmp_path, lambda done, total: seen.append((done, total)), jobs=2)
-    assert contents(tmp_path) == contents(site)
+    write_site(few, tmp_path, lambda done, total: seen.append((done, total)), jobs=2)
+    assert contents(tmp_path) == contents(site_of_few)
     assert seen[-1][0] == seen[-1][1] and seen == sorted(seen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 
 def data_file(package: str, name: str) -> Path:
@@ -12,3 +13,13 @@ def data_file(package: str, name: str) -> Path:
     if spec is not None and spec.submodule_search_locations:
         return Path(next(iter(spec.submodule_search_locations))) / name
     return (Path(spec.origin).parent if spec is not None and spec.origin else Path()) / name
+
+
+def read_yaml(path: Path) -> Any:
+    """What a file of YAML says, by the parser in C where there is one: it takes a tenth of the time.
+
+    Raises `yaml.YAMLError` where the file is no YAML.
+    """
+    import yaml
+
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verify.evidence.data_files import data_file
+from verify.evidence.data_files import data_file, read_yaml
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.sections import Paper
@@ -105,9 +105,7 @@ class Coverage:
 @functools.cache
 def read(path: Path) -> Coverage:
     """The coverage file at a path; raises `InputError`, which names the row, where it is no list of rows."""
-    import yaml
-
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    data = read_yaml(path)
     if not isinstance(data, list):
         raise InputError(str(path), "a list of rows", type(data).__name__)
     return Coverage(tuple(row_of(item, f"{path}, row {number}") for number, item in enumerate(data, 1)))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verify.checks.free_inputs import hints_of
-from verify.evidence.data_files import data_file
+from verify.evidence.data_files import data_file, read_yaml
 from verify.report.symbols_in_latex import Node, Symbol, Words, every, nodes
 from verify.report.typed_formulas import as_latex
 from verify.vocabulary.assumptions import text_of
@@ -60,11 +60,9 @@ def rows(package: str, key: str = "") -> tuple[NotationRow, ...]:
     source = data_file(package, f"{key}/notation.yaml" if key else "notation.yaml")
     if not source.is_file():
         return ()
-    import yaml
-
     found = tuple(
         row_of(data, f"{source.name} of {key or package}, row {place}")
-        for place, data in enumerate(yaml.safe_load(source.read_text(encoding="utf-8")) or (), 1)
+        for place, data in enumerate(read_yaml(source) or (), 1)
     )
     names = [name for row in found for name in row.names]
     if twice := sorted({name for name in names if names.count(name) > 1}):

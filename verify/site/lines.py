@@ -106,8 +106,9 @@ def picture(claim: Claim, certificate: Mapping[str, Any]) -> Plot | None:
     if not (claim.relation.entrywise and "oracle" in claim.relation.parts) or _entries(certificate["inputs"]) > LARGEST:
         return None
     courses = []
+    sides_at = _sides_once(claim, certificate["entry"])
     for line in lines(claim, certificate["inputs"]):
-        found = _course(claim, certificate, line, COARSE)
+        found = _course(claim, sides_at, line, COARSE)
         if found is not None and found.moves and found.gap >= LEAST_GAP:
             courses.append(found)
             if found.holds and found.gap > CLEAR_GAP:
@@ -115,7 +116,7 @@ def picture(claim: Claim, certificate: Mapping[str, Any]) -> Plot | None:
     if not courses:
         return None
     chosen = max(courses, key=lambda course: (course.holds, min(course.gap, CLEAR_GAP)))
-    fine = _course(claim, certificate, chosen.line, FINE)
+    fine = _course(claim, sides_at, chosen.line, FINE)
     if fine is None or not fine.moves:
         return None
     chart = _chart(claim, certificate, fine)
@@ -212,22 +213,56 @@ def _entries(inputs: Mapping[str, Any]) -> int:
 # -- along one of them -------------------------------------------------------------------------------------------------
 
 
-def _course(claim: Claim, certificate: Mapping[str, Any], line: Line, steps: int) -> Course | None:
-    """The sides along a line, as far as they are defined without a break around the counterexample."""
-    entry = certificate["entry"]
-    points = [SidesAt(place, _sides(claim, line.at(place), entry)) for place in line.places(steps)]
-    if points[steps].sides is None:
+#: Both sides at given inputs, as far as they are defined.
+SidesOf = Callable[[Mapping[str, Any]], tuple[float, float] | None]
+
+
+def _sides_once(claim: Claim, entry: int) -> SidesOf:
+    """`_sides`, found once for the same inputs: all lines meet at the counterexample, and the chosen one is followed again."""
+    found: dict[str, tuple[float, float] | None] = {}
+
+    def sides_at(given: Mapping[str, Any]) -> tuple[float, float] | None:
+        key = repr(sorted((name, _in_lowest_terms(value)) for name, value in given.items()))
+        if key not in found:
+            found[key] = _sides(claim, given, entry)
+        return found[key]
+
+    return sides_at
+
+
+def _in_lowest_terms(value: Any) -> Any:
+    """An input with its entries as numbers: 2/4 is 1/2. Whole numbers that may be sizes are told from others."""
+    if isinstance(value, list):
+        return [_in_lowest_terms(item) for item in value]
+    return Fraction(value) if isinstance(value, str) else value
+
+
+def _course(claim: Claim, sides_at: SidesOf, line: Line, steps: int) -> Course | None:
+    """The sides along a line, as far as they are defined without a break around the counterexample.
+
+    They are followed from the counterexample to either side, and no further than they are defined.
+    """
+    places = line.places(steps)
+    middle = SidesAt(line.here, sides_at(line.at(line.here)))
+    if middle.sides is None:
         return None
-    first = last = steps
-    while first > 0 and points[first - 1].sides is not None:
-        first -= 1
-    while last < 2 * steps and points[last + 1].sides is not None:
-        last += 1
-    kept = points[first : last + 1]
+    before = _followed(sides_at, line, reversed(places[:steps]))
+    kept = [*reversed(before), middle, *_followed(sides_at, line, places[steps + 1 :])]
     if len(kept) < steps:
         return None
     one_entry = _size(claim, line.at(line.here)) > 1
     return Course(line, kept, any(_holds(claim, point.sides) for point in kept if point.sides is not None), one_entry)
+
+
+def _followed(sides_at: SidesOf, line: Line, places: Iterable[Fraction]) -> list[SidesAt]:
+    """The points at these places, up to the first at which a side is not defined."""
+    found: list[SidesAt] = []
+    for place in places:
+        sides = sides_at(line.at(place))
+        if sides is None:
+            break
+        found.append(SidesAt(place, sides))
+    return found
 
 
 def _size(claim: Claim, given: Mapping[str, Any]) -> int:

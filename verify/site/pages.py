@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from verify.evidence.undecided import remarks_on
@@ -74,6 +75,23 @@ CORE_WORDS = {
 }  # fmt: skip
 
 
+class _Compiled(jinja2.BytecodeCache):
+    """Templates as this process has compiled them, for the next site that it writes."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self.known:
+            bucket.bytecode_from_string(self.known[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self.known[bucket.key] = bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
+
+
 class Site:
     """One report as pages below a folder."""
 
@@ -94,6 +112,7 @@ class Site:
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
+            bytecode_cache=_COMPILED,
         )
         self.templates.globals.update(
             marks=MARKS, report=report, report_title=TITLE, label_of=LABELS, known_term=_known_term, docs=docs
