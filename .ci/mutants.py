@@ -35,22 +35,36 @@ from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
-from mutmut.mutation import trampoline
-from mutmut.mutation.file_mutation import MutatedFile, mutate_file_contents
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = "mutants"
 JUDGED = ["tests/test_judging.py", "tests/test_judgements.py"]
-CHECKED = ["tests/test_attacks.py", "tests/test_degenerate_values.py", *JUDGED]
-#: Globs of modules, and the tests that are asked; the first that matches counts.
+#: The tests of the engine that are fast.
+FAST = [
+    f"tests/test_{name}.py"
+    for name in (
+        "arithmetic", "attacks", "bad_input", "bad_input_functions", "checked", "counterexamples",
+        "degenerate_values", "derivatives", "engine_catches", "evidence", "expectations", "fingerprints",
+        "fixed_sizes", "gate_units", "generators", "jets", "judgements", "judging", "matrix", "order", "proportions",
+        "record_details", "registry", "settings", "shared_evaluations", "underflow", "variants", "warnings",
+        "whole_records", "witnesses", "wording",
+    )
+]  # fmt: skip
+#: Globs of modules, and the tests that are asked; the first that matches counts.  Slow tests of proofs look for defects in provers.
 TESTS = {
     "verify/report/*.py": ["tests/test_wording.py"],
     "verify/evidence/verdicts.py": [*JUDGED, "tests/test_wording.py"],
     "verify/gate/rounding.py": ["tests/test_gate_rounding.py", "tests/test_gate_units.py"],
     "verify/gate/*.py": ["tests/test_gate_units.py"],
     "verify/checks/counterexamples.py": ["tests/test_counterexamples.py"],
+    "verify/checks/bound_proofs.py": [],
+    "verify/checks/proofs.py": [],
     "verify/oracles/statistics.py": ["tests/test_proportions.py", "tests/test_degenerate_values.py"],
-    "verify/checks/*.py": CHECKED,
+    "verify/checks/*.py": ["tests/test_attacks.py", "tests/test_degenerate_values.py", *JUDGED],
+    "verify/inputs/*.py": FAST,
+    **{f"verify/arithmetics/{name}.py": FAST for name in ("balls", "conversions", "jets", "kinds")},
+    **{f"verify/evidence/{name}.py": FAST for name in ("fingerprints", "runner", "store")},
+    **{f"verify/vocabulary/{name}.py": FAST for name in ("judgements", "relations")},
 }
 #: Under a defect, tests may take this many times the processor time that they are given, and a process this many bytes.
 LIMIT, BYTES = 5, 16 << 30
@@ -90,8 +104,10 @@ class Planted(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader
     """Loads one module with its defects; all others are loaded as ever."""
 
     def __init__(self, path: Path) -> None:
+        from mutmut.mutation.file_mutation import mutate_file_contents  # of the extra `mutation`
+
         super().__init__(".".join(path.with_suffix("").parts).removesuffix(".__init__"), str(path.resolve()))
-        self.file: MutatedFile = mutate_file_contents(str(path), path.read_text(encoding="utf-8"))
+        self.file = mutate_file_contents(str(path), path.read_text(encoding="utf-8"))
         self.hash = hashlib.sha256(self.file.code.encode()).hexdigest()[:16]
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
@@ -258,6 +274,8 @@ def tests_of(module: str) -> list[str]:
 
 def tried(paths: Sequence[Path], tests: Sequence[str], asked: argparse.Namespace) -> None:
     """Try the defects of modules that have the same tests, and print what became of them."""
+    from mutmut.mutation import trampoline  # of the extra `mutation`
+
     folder = Path(KEPT).resolve()
     folder.mkdir(exist_ok=True)
     trampoline.wrap_in_trampoline = chooses  # type: ignore[assignment]
@@ -289,6 +307,8 @@ def main() -> None:
             group = groups.setdefault(tuple(asked.tests or tests_of(path.as_posix())), [])
             group += [path] if path not in group else []
     for tests, paths in groups.items():
+        if not tests:
+            continue
         status, _ = forked(functools.partial(tried, paths, tests, asked), None)
         if status:
             raise SystemExit(status)
