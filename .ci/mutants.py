@@ -8,7 +8,7 @@ once by itself, which tells how long it takes and which functions it calls; then
 function, the fastest first, until one fails.  Nothing is imported or collected twice, so that a defect costs what its tests cost.
 
 What became of a defect is written down at once, in `mutants/`: a run that was stopped goes on where it was.  What was found is
-not tried again while the module stays the same; `--survivors` tries again what was not.
+not tried again while the function stays the same; `--survivors` tries again what was not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import argparse
 import fnmatch
 import functools
 import gc
-import hashlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -68,8 +67,8 @@ TESTS = {
 }
 #: Under a defect, tests may take this many times the processor time that they are given, and a process this many bytes.
 LIMIT, BYTES = 5, 16 << 30
-#: What tests of ours import when they run, which would be for each of the forks.
-LOADED = ("hypothesis", "sympy", "theorems.subjects", "torch._dynamo", "torch.func", "verify.gate", "verify.report")
+#: What our tests import when they run, beside all claims: each fork would do it again.
+LOADED = ("hypothesis", "sympy", "torch._dynamo", "torch.func", "verify.gate", "verify.report")
 BROKEN = 70  #: exit status of a fork in which this program fails, and not a test
 
 
@@ -100,6 +99,11 @@ def chooses(defects: dict[str, Callable[..., Any]], is_classmethod: bool = False
     return decorated
 
 
+def function_of(defect: str) -> str:
+    """As mutmut writes its name, and that of its class."""
+    return defect.partition("__mutmut_")[0]
+
+
 class Planted(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
     """Loads one module with its defects; all others are loaded as ever."""
 
@@ -108,7 +112,10 @@ class Planted(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader
 
         super().__init__(".".join(path.with_suffix("").parts).removesuffix(".__init__"), str(path.resolve()))
         self.file = mutate_file_contents(str(path), path.read_text(encoding="utf-8"))
-        self.hash = hashlib.sha256(self.file.code.encode()).hexdigest()[:16]
+
+    def code(self, defect: str) -> str:
+        """A hash of the function in which a defect is planted."""
+        return self.file.hash_by_function_name[function_of(defect)]
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         """Where Python asks for modules."""
@@ -124,7 +131,7 @@ class Planted(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader
         """The lines that a defect changes."""
         lines = self.file.code.splitlines()
         both = []
-        for name in (defect.partition("__mutmut_")[0] + "__mutmut_orig", defect):
+        for name in (f"{function_of(defect)}__mutmut_orig", defect):
             span = self.file.line_span_by_function_name[name]
             both.append([line.replace(name, "") for line in lines[span.start - 1 : span.end]])
         before, after = ([line for line in one if line not in other] for one, other in (both, both[::-1]))
@@ -188,7 +195,8 @@ class Trial:
         for module in planted:
             states = self.states(module)
             lines = states.read_text(encoding="utf-8").splitlines() if states.exists() else []
-            told = [line for line in map(json.loads, lines) if line["code"] == module.hash]
+            codes = {defect: module.code(defect) for defect in module.file.mutant_names}
+            told = [line for line in map(json.loads, lines) if line["code"] == codes.get(line["defect"])]
             self.known |= {f"{module.name}.{line['defect']}": line for line in told}
 
     def states(self, module: Planted) -> Path:
@@ -208,8 +216,10 @@ class Trial:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """All of it, once the tests are collected."""
-        for name in self.planted[0].name.startswith("verify.") * LOADED:
-            importlib.import_module(name)
+        if self.planted[0].name.startswith("verify."):
+            for name in LOADED:
+                importlib.import_module(name)
+            sys.modules["verify.vocabulary.registry"].load("theorems")
         if len(os.listdir("/proc/self/task")) > 1 or "jax" in sys.modules:
             raise RuntimeError("a process with threads cannot be forked safely: ask for other tests")
         gc.collect()
@@ -223,9 +233,7 @@ class Trial:
             for function in told[1]:
                 tests.setdefault(function, []).append((told[2], item))
         for module, defect in self.wanted():
-            calling = sorted(
-                tests.get(f"{module.name}.{defect.partition('__mutmut_')[0]}", ()), key=lambda test: test[0]
-            )
+            calling = sorted(tests.get(f"{module.name}.{function_of(defect)}", ()), key=lambda test: test[0])
             spent = itertools.accumulate(seconds for seconds, _ in calling)
             asked = [item for (_, item), sum_ in zip(calling, spent, strict=True) if sum_ < self.asked.seconds]
             self.try_out(module, defect, asked)
@@ -243,7 +251,7 @@ class Trial:
         found = "killed" if by else "survived"
         if status:
             found = "took too long" if status == -signal.SIGXCPU else "crashed"
-        line = {"code": module.hash, "defect": defect, "state": found, "by": by, "tests": len(items)}
+        line = {"code": module.code(defect), "defect": defect, "state": found, "by": by, "tests": len(items)}
         self.known[f"{module.name}.{defect}"] = line
         with self.states(module).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
