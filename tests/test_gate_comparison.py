@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,7 @@ from verify.gate.comparison import Comparison, Walk
 from verify.gate.findings import (
     BIAS,
     BROKEN,
+    COMPARISONS,
     FIRST,
     FORWARD,
     LEFT_OUT,
@@ -103,6 +105,19 @@ def test_points_at_which_there_is_nothing_to_divide_by_or_no_number_are_left_out
     assert relative_errors([at(1.0)], yours, lambda x, mask: x * 1e200, torch.bfloat16, "cpu") == {}
 
 
+def test_the_implementation_gets_its_arguments_in_the_precision_and_on_the_device_that_are_asked_for() -> None:
+    asked: list[tuple[torch.dtype, str]] = []
+
+    class Recording(Point):
+        def in_dtype(self, dtype: torch.dtype, device: str) -> dict[str, Any]:
+            asked.append((dtype, device))
+            return super().in_dtype(dtype, "cpu")
+
+    point = Recording(at(1.0).arguments, 0, 0)
+    relative_errors([point], lambda x, mask: x, lambda x, mask: x, torch.float16, "elsewhere")
+    assert asked == [(torch.float16, "elsewhere")]
+
+
 # -- a comparison on its way -------------------------------------------------------------------------------------------
 
 
@@ -145,6 +160,21 @@ def run(made: Comparison, check: str, dtype: str = "float64") -> Finding:
 
 
 ROWS = [(0.5, -1.0), (2.0, 0.25)]
+
+
+def test_points_are_those_of_the_subject_the_effort_and_the_seed() -> None:
+    load("theorems")
+    settings = replace(settings_for("ci"), seed=7)
+    made = Comparison(profile_of(SOFTMAX), Standing(SOFTMAX, softmax), settings)
+    assert made.points.profile is made.profile and made.points.settings.seed == 7
+    assert made.points.settings.effort == settings.effort and made.claim is made.points.claim
+    assert made.kernels == Counter()
+
+
+def test_a_finding_says_what_was_compared_and_in_which_precision() -> None:
+    for check, dtype in ((FIRST, "float64"), (SIZES, "float32")):
+        found = run(comparison(softmax, prepared(*ROWS)), check, dtype)
+        assert (found.check, found.label, found.dtype) == (check, COMPARISONS[check], dtype)
 
 
 def test_a_comparison_ends_after_as_many_points_as_are_asked_for() -> None:
@@ -333,6 +363,7 @@ def test_a_result_that_changes_from_call_to_call_is_named_with_the_call(monkeypa
         return lambda T: softmax(T) + next(left)
 
     found = repeated(changing(1e-9), monkeypatch)
+    assert (found.check, found.label, found.dtype) == (REPEATED, COMPARISONS[REPEATED], "float64")
     assert (found.status, found.at) == (BROKEN, "ordinary")
     assert found.why == "call 3 at the same arguments: the value is not that of the first"
     assert repeated(changing(math.nan), monkeypatch).status == BROKEN
@@ -374,6 +405,7 @@ def biased(factor: float, monkeypatch: pytest.MonkeyPatch) -> Finding:
 
 def test_a_bias_is_named_with_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     found = biased(1.0, monkeypatch)
+    assert (found.check, found.label, found.dtype) == (BIAS, COMPARISONS[BIAS], "bfloat16")
     assert (found.status, found.why, found.examples) == (SATISFIED, "", 8)
     found = biased(0.9, monkeypatch)
     assert found.status == BROKEN and found.examples == 8
