@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -127,11 +127,14 @@ class Known:
 
     points: list[Prepared]
     ends: int | None = None
+    others: dict[str, list[Prepared]] = field(default_factory=dict)  #: of some comparisons, by their names
 
     def prepared(self, check: str) -> Iterator[Prepared]:
-        return iter(self.points)
+        assert check in COMPARISONS
+        return iter(self.others.get(check, self.points))
 
     def count(self, check: str) -> int | None:
+        assert check in COMPARISONS
         return self.ends
 
 
@@ -268,9 +271,37 @@ def test_where_derivatives_are_refused_values_are_compared_at_large_sizes_alone(
     points = [prepared(*ROWS, title="steep") for _ in range(5)]
     found = run(comparison(refuses, *points), SIZES)
     assert (found.status, found.examples, found.why) == (SATISFIED, 5, f"values alone, {NOT_DIFFERENTIABLE}: no")
-    assert run(comparison(refuses, *points), FIRST).examples == 0
+    calls: list[int] = []
+
+    def counts(T: Any) -> Any:
+        calls.append(1)
+        return refuses(T)
+
+    assert run(comparison(counts, *points), FIRST).examples == 0 and len(calls) == of_gate.PATIENCE
     wrong = run(comparison(lambda T: refuses(T) * (1 + 1e-6), *points), SIZES)
     assert (wrong.status, wrong.why) == (BROKEN, "the value is wrong")
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_what_large_points_alone_refuse_is_said_with_their_sizes(everywhere: bool) -> None:
+    sizes = {"m": 17, "n": 33}
+    large = [prepared(*ROWS, order=2, sizes=sizes), prepared(*ROWS, forward=True, sizes=sizes)]
+    made = comparison(softmax, *large, prepared(*ROWS))
+    small = {SECOND: [prepared(*ROWS, order=2)], FORWARD: [prepared(*ROWS, forward=True)]}
+    made.points.others = small  # type: ignore[attr-defined]
+    found_at = made._gap
+
+    def refusing(point: Point, *given: Any, **asked: Any) -> Gap | None:
+        if point.is_beyond_first and (everywhere or point.sizes):
+            raise NotDifferentiable("no")
+        return found_at(point, *given, **asked)
+
+    made._gap = refusing  # type: ignore[method-assign]
+    found = run(made, SIZES)
+    assert (found.status, found.examples) == (SATISFIED, 1)
+    where = "where m = 17, n = 33"
+    said = f"no second derivatives {where}, {NOT_DIFFERENTIABLE}: no; it has no forward mode {where} (no)"
+    assert found.why == ("" if everywhere else said)
 
 
 def test_a_wrong_number_in_float32_is_excused_only_where_the_definition_has_none_either() -> None:
