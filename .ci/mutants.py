@@ -54,7 +54,8 @@ TESTS = {
     "verify/report/*.py": ["tests/test_wording.py"],
     "verify/evidence/verdicts.py": [*JUDGED, "tests/test_wording.py"],
     "verify/gate/rounding.py": ["tests/test_gate_rounding.py", "tests/test_gate_units.py"],
-    "verify/gate/*.py": ["tests/test_gate_units.py"],
+    "verify/gate/bias.py": ["tests/test_gate_comparison.py"],
+    "verify/gate/*.py": ["tests/test_gate_comparison.py", "tests/test_gate_units.py"],
     "verify/checks/counterexamples.py": ["tests/test_counterexamples.py"],
     "verify/checks/bound_proofs.py": [],
     "verify/checks/proofs.py": [],
@@ -68,7 +69,15 @@ TESTS = {
 #: Under a defect, tests may take this many times the processor time that they are given, and a process this many bytes.
 LIMIT, BYTES = 5, 16 << 30
 #: What our tests import when they run, beside all claims: each fork would do it again.
-LOADED = ("hypothesis", "sympy", "torch._dynamo", "torch.func", "verify.gate", "verify.report")
+LOADED = (
+    "hypothesis",
+    "sympy",
+    "torch._decomp.decompositions_for_jvp",
+    "torch._dynamo",
+    "torch.func",
+    "verify.gate",
+    "verify.report",
+)
 BROKEN = 70  #: exit status of a fork in which this program fails, and not a test
 
 
