@@ -7,7 +7,7 @@
 # make docs-numbers  rewrite the numbers and lists in README and docs that follow from the claims
 # make release  check every claim anew and keep the evidence in theorems/released.jsonl.xz, which a fresh install shows
 # make sdist    the source distribution, and tests run from it in an environment of its own
-# make mutants  planted defects that the engine's tests have to find, MODULES='verify.evidence.* verify.checks.record.*'
+# make mutants  planted defects that the engine's tests have to find, MODULES='verify/gate/*.py'
 # make kernel   identities checked by Rocq's kernel, where Debian's coq and libcoq-mathcomp-analysis are; into theorems/kernel.json
 # make fuzz     random false statements, offered to the provers, COUNT=10000 SEED=0; what was tried, into report/fuzzing.json
 # make benchmark  reference functions beside their peers and floors, into docs/benchmarks.*
@@ -102,9 +102,7 @@ oldest newest:
 
 mutants: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mutation]'
-	rm -rf mutants
-	$(BIN)/mutmut run --max-children $(WORKERS) $(foreach module,$(MODULES),'$(module)')
-	$(BIN)/mutmut results
+	$(BIN)/python .ci/mutants.py $(foreach module,$(MODULES),'$(module)')
 
 kernel: $(VENV)/ready
 	$(BIN)/python rocq/check.py --jobs $(WORKERS)

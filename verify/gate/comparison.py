@@ -327,12 +327,12 @@ class Comparison:
             for number in range(REPETITIONS):
                 try:
                     found = asked.evaluate(self.standing, arguments)
+                except (Raised, WrongResult) as problem:  # first: what is raised is a RuntimeError
+                    finding.status, finding.why = BROKEN, f"call {number + 1} at the same arguments: {problem}"
+                    return finding
                 except (NotDifferentiable, RuntimeError) as problem:
                     finding.why = f"{NOT_DIFFERENTIABLE}: {problem}"
                     break
-                except (Raised, WrongResult) as problem:
-                    finding.status, finding.why = BROKEN, f"call {number + 1} at the same arguments: {problem}"
-                    return finding
                 first = first or found
                 for name, value in found.items():
                     gap = float((value - first[name]).abs().nan_to_num(nan=torch.inf).max()) if value.numel() else 0.0
