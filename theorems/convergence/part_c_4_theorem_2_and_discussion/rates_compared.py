@@ -21,7 +21,7 @@ from theorems.convergence.part_d_1_limiting_kernel.gradients import attention_ro
 from theorems.convergence.settings import (
     Features, Hidden, Length, Positive, SampleCount, Scale, Tokens, Variance, Width, drawn,
 )  # fmt: skip
-from verify.matrix import maximum, rational, relu, smallest_singular_value, sqrt
+from verify.matrix import maximum, rational, relu, smallest_singular_value, spectral_norm, sqrt
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading
 
 # -- the chain for alpha -----------------------------------------------------------------------------------------------
@@ -190,6 +190,7 @@ ALPHA_BY_SCALING = Claim(CONVERGENCE, "convergence.c6-alpha-by-scaling", label="
         Definition("alpha of F_pre with the average over tokens, tau_1 = 1", by=last_hidden_layer),
     ],
     sizes={"N": (2, 2), "d_s": (2, 2), "d": (2, 4), "d_m": (2, 4)}, expects="refuted", severity="error", of_project=True,
+    correction="convergence.c6-alpha-between-scalings",
     note=r"""Attention to a token that two samples share makes them alike. Let the samples be $(u, v_1)$ and $(u, v_2)$ with $u =
         (1, 1, 0, 0)$, $v_1 = (1, 0, 1, 0)$, $v_2 = (1, 0, 0, 1)$, all rows of $W_Q$ and $W_K$ $(1, 1, 0, 0)$, and $W_V$
         the identity above zeros. Then for every $d_m \ge 4$ $\alpha = 1 - p$, where $p = (\sigma(2 d_m\tau_0) +
@@ -229,6 +230,26 @@ for _width in (4, 16, 64):
     ALPHA_BY_SCALING.counterexample(
         f"two samples that share a token, d_m = {_width}", lambda width=_width: _sharing_a_token(width)
     )
+
+
+BETWEEN_SCALINGS = ALPHA_BY_SCALING.corrected("convergence.c6-alpha-between-scalings", label="C.6, of alpha itself, by Weyl",
+    statement=r"""\text{With }F\text{ and }F'\text{ the last hidden layers at }\tau_0=d_m^{-1/2}\text{ and }d_m^{-1}\text{, with the
+        same weights: }\sigma_{\min}(F')\le\sigma_{\min}(F)+\|F-F'\|_2""",
+    name="hidden-layer singular values between the scalings",
+    note="By Weyl's inequality, and the same with the two exchanged. Which is larger depends on the weights.")  # fmt: skip
+
+
+@BETWEEN_SCALINGS.formula
+def alpha_and_distance_of_layers(X: Samples, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights) -> Any:
+    """sigma_min(F) + ||F - F'||_2, a scalar, for the layers F and F' at d_m^{-1/2} and 1/d_m."""
+    one = (W_Q * 0).sum() + 1
+    F = last_hidden_layer(X, W_Q, W_K, W_V, 1 / sqrt(one * W_Q.shape[0]), rational(1))
+    other = last_hidden_layer(X, W_Q, W_K, W_V, rational(1, W_Q.shape[0]), rational(1))
+    return smallest_singular_value(F) + spectral_norm(F - other)
+
+
+BETWEEN_SCALINGS.mutant("without the distance", "spectral_norm(F - other) -> 0")
+BETWEEN_SCALINGS.mutant("a quarter of both", lambda value: value * rational(1, 4))
 
 
 SMALL = Claim(CONVERGENCE, "convergence.sec-4.4-small-width", label="Sections 1 and 4.4, comparison of scaling schemes",
