@@ -38,7 +38,7 @@ FIT = Claim(POOLED, "convergence.sec-4.4-pooling-fit", label="Section 4.4, compa
         It does where the mean tokens agree (convergence.pooled-equal-means-loss), and there attention is what can tell the
         samples apart. Two mean tokens in different directions are fitted with loss 0, and so is any number of them of
         which no two are parallel, by as many neurons. In the set-up of Section 5.1 $\alpha$ is even larger at $1/d_m$
-        (convergence.sec-4.4-faster-scaling). The
+        (convergence.c6-alpha-by-scaling). The
         samples of the counterexample have full row rank, as Assumption 2 asks.""",
 )  # fmt: skip
 

@@ -372,7 +372,9 @@ SINGULAR_VALUES = Claim(OSA, "osa.f3-singular-values", label="F.3, text before E
     name="singular values of the deviation from orthonormality", relation=Equal(),
     sizes={"N": (1, 4), "m": (1, 4), "k": (1, 4)},
     note=r"""All of them, with their multiplicities: those of the $\min(N, 2 d_v)$ singular values of $B$ and, for $N > 2
-        d_v$, as many zeros as are missing, which do not matter for the maximum of Eq. (45).""",
+        d_v$, as many zeros as are missing. A zero has the printed form, with the value 0 that $\sigma_i(B)$ has by
+        convention for $i > 2 d_v$, and the maximum of Eq. (45) is the same. The zeros of $J$ in osa.f7-interval are
+        another matter: they lie outside of the interval that is printed for them, so that it is refuted.""",
 )  # fmt: skip
 SINGULAR_VALUES.inputs(factor_and_its_singular_values)
 

@@ -342,8 +342,10 @@ F7_INTERVAL = Claim(ASSUMED_BY_C4, "osa.f7-interval", label="F.7, last lines",
     sizes={"N": (1, 3), "d": (2, 4), "d_v": (1, 2), "K": (0, 3)}, uses=("osa.eq-98", "osa.eq-99"), expects="refuted",
     severity="error", correction="osa.f7-interval-nonzero",
     note=r"""False for every input that Theorem C.4 admits: $N(d - d_v) > 0$ of the singular values of $J$ are 0, as
-        $2 d_v \le d$, and $\sigma_{\min}$, where the paper has a symbol $\sigma_{\min>0}$ of its own, is 0. Nor does it
-        follow from Eqs. (98) and (99) for the non-zero ones: osa.f7-perturbation-alone. """
+        $2 d_v \le d$, and $\sigma_{\min}$, where the paper has a symbol $\sigma_{\min>0}$ of its own, is 0. No
+        convention helps: a zero is outside of the interval, while the zeros of osa.f3-singular-values have the form that
+        is printed for them. Nor does the interval follow from Eqs. (98) and (99) for the non-zero ones:
+        osa.f7-perturbation-alone. """
     + LEAST_CONSTANT,
 )  # fmt: skip
 
