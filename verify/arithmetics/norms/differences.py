@@ -109,8 +109,10 @@ def _softmaxes(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
 
 
 def _relus(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
+    frobenius = by_frobenius(nodes.minus(A, B)).written if kind == SPECTRAL else None
     kind = FROBENIUS if kind == SPECTRAL else kind
-    yield Candidate("relu", norm(kind, nodes.minus(*A.parts, *B.parts)), ("relu", kind, *A.parts, *B.parts))
+    written = in_turn(frobenius, ("relu", kind, *A.parts, *B.parts))
+    yield Candidate("relu", norm(kind, nodes.minus(*A.parts, *B.parts)), written)
 
 
 def _linear(kind: str, A: Node, B: Node) -> Iterator[Candidate]:
