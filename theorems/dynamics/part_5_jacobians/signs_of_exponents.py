@@ -1,6 +1,7 @@
 """Section 5.3: what the sign of a Lyapunov exponent, or its closeness to 0, says of signals.
 
-Surprising: all exponents of an orbit can be negative while every other orbit leaves it; and signals can grow at exponent 0, though not exponentially.
+Surprising: all exponents of an orbit can be negative while every other orbit leaves it; and signals can grow without bound at
+exponent 0, though not exponentially.
 """
 
 from __future__ import annotations
@@ -192,6 +193,7 @@ SIGN_LINEAR.mutant("six steps, however many are taken", "_rates(c, x) -> row_nor
 
 
 # -- exponents near zero -----------------------------------------------------------------------------------------------
+
 
 @realises({"does not vanish": "any state is drawn"})
 def two_steps_in_turn(J: Generator, K: Generator, x: Row) -> dict[str, Any]:
