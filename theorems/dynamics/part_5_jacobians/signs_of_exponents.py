@@ -217,8 +217,8 @@ CRITICAL = Claim(DYNAMICS, "dynamics.sec-5.3-critical", label="Section 5.3, text
     ],
     name="signals at exponents near zero", sizes={"D": (1, 3)}, expects="reading", uses=("dynamics.eq-89",),
     relation=AtMost(left="how far the growth rate of a signal is from 0", right="how far the exponents are from 0"),
-    reading=Reading("neither explode nor vanish", r"""neither grow nor decay exponentially: if all exponents over $T$ steps
-            are at most $\varepsilon$ away from 0, every signal keeps its size up to factors $e^{\pm\varepsilon T}$"""),
+    reading=Reading("neither explode nor vanish", r"""neither grow nor decay exponentially: over any number of steps no
+            signal grows or decays at a rate that is farther from 0 than an exponent over these steps"""),
     consequence="""An exponent at or near 0 does not say that signals keep their size; look at the norms of the products
         of Jacobians themselves (dynamics.sec-5.3-critical-bounded).""",
     note=r"""In this sense the sentence says what exponents are. 'Stay bounded, and bounded away from 0' is another meaning of
@@ -380,8 +380,8 @@ def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
 
 
 HORIZON_ANY = Claim(NILPOTENT_SYSTEM, "dynamics.b.3-horizon-any", label="Exponents at T = 16, whatever the Jacobian",
-    statement=r"""\text{the largest exponent over }T=16\text{ steps, }\tfrac1T\ln\sigma_{\max}(J^T)\text{, is within 0.1 of the
-        exponent }\lambda_{\max}\text{ of (91): for }J=I+N,\ N^2=O\text{, of }0""",
+    statement=r"""J=I+N,\ N^2=O\ \Rightarrow\ \Big|\frac1T\ln\sigma_{\max}(J^T)-\lambda_{\max}\Big|\le\frac1{10},\quad
+        \lambda_{\max}=0,\ T=16""",
     assumptions=[Definition(r"x^{(t+1)} = (I + N)x^{(t)}, all of whose exponents (89) are 0", by=finite_time_exponent)],
     name="Lyapunov exponents at a horizon of 16 steps, any Jacobian",
     relation=AtMost(left="how far the exponent at T = 16 is from the exponent", right="0.1"), sizes={"D": (1, 4)},

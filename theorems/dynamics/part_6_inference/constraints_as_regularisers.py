@@ -174,7 +174,7 @@ CONSTRAINTS = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints", label="Sect
     assumptions=[
         *WITH_AN_ENERGY,
         POSITIVE_BETA,
-        Definition(r"stated: W_h^Q = W_h^V = U_h N_h and W_h^K = W_h^{O\top} = U_h", by=energy_regulariser),
+        Definition(r"U = [U_1, ..., U_H], W_h^Q = W_h^V = U_h N_h and W_h^K = W_h^{O\top} = U_h", by=weights_with_an_energy),
         DRIVE_THROUGH_OUTPUT,
         ENERGY_12,
     ],
