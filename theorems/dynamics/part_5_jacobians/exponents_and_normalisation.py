@@ -54,7 +54,11 @@ NO_ZERO_NEXT_INPUT = Assumption(
         "gamma = ": "gamma is (1, ..., 1)",
         "fixed point of (9)": "C = c x keeps the direction of the unit token x",
         "token has unit norm": reached.UNIT_ROWS,
-    }
+    },
+    but=(
+        "the queries and keys vanish, W^V = m I, W^O = I, beta = 1, and there is one head; for one token softmax is 1, and the"
+        " update reads only W^V W^O of all these"
+    ),
 )
 def amplified_token_at_rest(direction: Row, m: Amplification, c: Drive, eta: PositiveStep) -> dict[str, Any]:
     """One unit token x, C = c x, W^V = m I, W^O = I, gamma = 1: x is a fixed point of (9), and attention is linear."""
