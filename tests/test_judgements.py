@@ -34,6 +34,41 @@ def test_readings_and_doubts_quote_the_text(claim: Claim) -> None:
             assert [passage for passage in judgement.passages if squeezed(passage) not in text] == []
 
 
+def unsaved(claim: Claim) -> str | None:
+    """What is wrong with a refuted claim that rests on a meaning of ours, and does not say why no other meaning saves it."""
+    if claim.expects != "refuted" or claim.reading is None:
+        return None
+    _, found, reason = claim.note.partition(SAVED_BY_NONE)
+    return (
+        None
+        if found and len(reason.split()) >= 10
+        else f"{claim.id}: its note says why: {SAVED_BY_NONE!r} and the reason"
+    )
+
+
+#: With these words the note of a refuted claim goes on to the other meanings of the words that it reads.
+SAVED_BY_NONE = "No other meaning saves it: "
+
+
+def test_a_reading_is_refuted_only_where_no_other_meaning_saves_it() -> None:
+    assert [fault for claim in REGISTRY.values() if (fault := unsaved(claim))] == []
+
+
+def test_a_refuted_reading_without_its_other_meanings_is_found() -> None:
+    def refuted(note: str, expects: str = "refuted") -> Claim:
+        severity = "error" if expects == "refuted" else None
+        read = Reading("close to", "within 1 %")
+        return Claim(OSA, "osa.toy", "", "", Equal(), expects=expects, severity=severity, reading=read, note=note)
+
+    assert unsaved(refuted("It fails at 2.")) is not None
+    assert unsaved(refuted(SAVED_BY_NONE + "it is false.")) is not None, "a reason is more than that"
+    assert (
+        unsaved(refuted(SAVED_BY_NONE + "within a factor of two it fails as well, at the same input and by more."))
+        is None
+    )
+    assert unsaved(refuted("", expects="reading")) is None
+
+
 @pytest.mark.parametrize(
     "declare",
     [

@@ -110,30 +110,54 @@ TURNED = Setting(
     inputs=symmetric_weights_and_turn,
 )
 
-VALUES_SYMMETRIC = Claim(TURNED, "dynamics.sec-4-values-symmetric", label="Text after Proposition 4.2",
+VALUES_SYMMETRIC = Claim(DYNAMICS, "dynamics.sec-4-values-symmetric", label="Text after Proposition 4.2",
     statement=r"\text{``}W_V\text{ should remain symmetric''}",
-    name="symmetric values for an energy", relation=Equal(), expects="refuted", severity="error",
-    correction="dynamics.sec-4-asymmetric-values", uses=("dynamics.sec-4-asymmetric-values",),
-    reading=Reading("should remain symmetric",
-        "an energy of the form (10) that falls at every state exists for symmetric $W_V$ only"),
+    assumptions=[Definition(r"W^V = (W^K W^{Q\top} + W^Q W^{K\top})/2, Eq. (11) symmetrised", by=symmetrised_values)],
+    name="symmetric values under the condition (11)", relation=Equal(), sizes={"D": (1, 4), "D_H": (1, 4)}, exact=True,
+    all_sizes=True, expects="reading",
+    reading=Reading("should remain symmetric", "the condition that the propositions put on $W^V$ keeps it symmetric"),
     consequence=r"""Forcing $W^V$ to be symmetric is not what an energy needs: without projection $W^V =
         W^QW^{K\top}(I+K)$ with any anti-symmetric $K$ has the same one (dynamics.sec-4-asymmetric-values).""",
-    note=r"""Decided for one head without projection, the dynamics of Proposition 4.2, where at every state
-        $E_{\text{single}}$ falls for these $W^V$ (dynamics.sec-4-asymmetric-values). What has to be symmetric is
-        $W^QW^{K\top}$. In the paper's favour: under the conditions (11) and (13), symmetrised, $W^V$ is symmetric, and
-        the sentence calls such a structure desirable.""")  # fmt: skip
+    note=r"""The condition is (11) as the text shows it to be meant; as printed it gives no symmetric $W^V$, a misprint that
+        is judged by itself (dynamics.eq-11-form). The propositions give sufficient conditions, and the sentence calls
+        the structure desirable. If 'should' is taken for a necessity, that no energy of the form (10) falls unless $W^V$ is
+        symmetric, it is false without projection (dynamics.sec-4-values-symmetric-only).""")  # fmt: skip
+VALUES_SYMMETRIC.inputs(W_Q=Factor, W_K=Factor)
 
 
 @VALUES_SYMMETRIC.formula
+def transposed_condition(W_Q: Factor, W_K: Factor) -> Any:
+    """W^V^T, shape (D, D)."""
+    return symmetrised_values(W_Q, W_K).T
+
+
+VALUES_SYMMETRIC.oracle(lambda W_Q, W_K: symmetrised_values(W_Q, W_K))
+VALUES_SYMMETRIC.mutant("not symmetrised", "symmetrised_values(W_Q, W_K) -> W_Q @ W_K.T")
+VALUES_SYMMETRIC.mutant("half of it", lambda value: value / 2)
+
+
+VALUES_SYMMETRIC_ONLY = Claim(TURNED, "dynamics.sec-4-values-symmetric-only", label="Symmetric values as a necessity",
+    statement=r"""\text{an energy of the form (10) that falls at every state exists for symmetric }W^V\text{ only: for
+        }W^V=A(I+K),\ A=A^\top,\ K=-K^\top,\quad W^V=W^{V\top}""",
+    name="symmetric values for an energy", relation=Equal(), expects="refuted", severity="error", of_project=True,
+    correction="dynamics.sec-4-asymmetric-values", uses=("dynamics.sec-4-asymmetric-values",),
+    note=r"""Decided for one head without projection, the dynamics of Proposition 4.2, where at every state
+        $E_{\text{single}}$ falls for these $W^V$ (dynamics.sec-4-asymmetric-values). What has to be symmetric is
+        $W^QW^{K\top}$.""")  # fmt: skip
+
+
+@VALUES_SYMMETRIC_ONLY.formula
 def transposed_values(A: SquareWeights, K: SquareWeights) -> Any:
     """W^V^T, shape (D, D)."""
     return turned_values(A, K).T
 
 
-VALUES_SYMMETRIC.oracle(lambda A, K: turned_values(A, K))
-VALUES_SYMMETRIC.counterexample("A = I and a quarter turn", X=[[1, 0]], A=[[1, 0], [0, 1]], K=[[0, 1], [-1, 0]], beta=1)
-VALUES_SYMMETRIC.mutant("sign", lambda value: -value)
-VALUES_SYMMETRIC.mutant("half of it", lambda value: value / 2)
+VALUES_SYMMETRIC_ONLY.oracle(lambda A, K: turned_values(A, K))
+VALUES_SYMMETRIC_ONLY.counterexample(
+    "A = I and a quarter turn", X=[[1, 0]], A=[[1, 0], [0, 1]], K=[[0, 1], [-1, 0]], beta=1
+)
+VALUES_SYMMETRIC_ONLY.mutant("sign", lambda value: -value)
+VALUES_SYMMETRIC_ONLY.mutant("half of it", lambda value: value / 2)
 
 
 ASYMMETRIC_VALUES = Claim(TURNED, "dynamics.sec-4-asymmetric-values", label="Energy for asymmetric values",
@@ -143,7 +167,7 @@ ASYMMETRIC_VALUES = Claim(TURNED, "dynamics.sec-4-asymmetric-values", label="Ene
         XAX^\top)XA,\ Z_i=\sum_j\exp(\beta X_{[i,:]}^\top AX_{[j,:]})""",
     name="energy for asymmetric values", relation=Equal(), all_sizes=True,
     hypotheses=(symmetric("A", stated="A is symmetric"), skew("K", stated="K is anti-symmetric")), exact=True,
-    of_project=True, corrects="dynamics.sec-4-values-symmetric",
+    of_project=True, corrects="dynamics.sec-4-values-symmetric-only",
     note=r"""So $E_{\text{single}} = -\sum_{i,j}\exp(\beta X_{[i,:]}^\top AX_{[j,:]})$ falls, though $W^V \ne W^{V\top}$
         as soon as $AK \ne -KA$. The gradient of the energy is $-2\beta Z_i\Delta_i$, and $K$ turns the velocity across
         it. Without projection.""")  # fmt: skip

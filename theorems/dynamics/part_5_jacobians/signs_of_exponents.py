@@ -1,6 +1,7 @@
 """Section 5.3: what the sign of a Lyapunov exponent, or its closeness to 0, says of signals.
 
-Surprising: all exponents of an orbit can be negative while every other orbit leaves it; and signals can grow at exponent 0.
+Surprising: all exponents of an orbit can be negative while every other orbit leaves it; and signals can grow without bound at
+exponent 0, though not exponentially.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from theorems.dynamics.part_5_jacobians.stability import NILPOTENT_SYSTEM, STEPS
 from theorems.dynamics.settings import OSCILLATION, Generator, Row, Step
 from theorems.shared.matrices import orthogonal_matrix
 from verify.matrix import (
-    absolute, concatenate, eye, inverse, log, ones, rational, row_norms, row_sums, spectral_norm,
+    absolute, concatenate, eye, inverse, log, maximum, ones, rational, row_norms, row_sums, smallest_singular_value,
+    spectral_norm,
 )  # fmt: skip
 from verify.oracles import jacobian
 from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, Reading, Real, Setting, Shape, realises
@@ -192,36 +194,86 @@ SIGN_LINEAR.mutant("six steps, however many are taken", "_rates(c, x) -> row_nor
 
 # -- exponents near zero -----------------------------------------------------------------------------------------------
 
-CRITICAL = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.3-critical", label="Section 5.3, text",
+
+@realises({"does not vanish": "any state is drawn"})
+def two_steps_in_turn(J: Generator, K: Generator, x: Row) -> dict[str, Any]:
+    """Two Jacobians and a signal, as drawn."""
+    return {"J": J, "K": K, "x": x}
+
+
+def product_in_turn(J: Any, K: Any) -> Any:
+    """J_6 ... J_1 for Jacobians that are J and K in turn, shape (D, D): the derivative of six steps."""
+    return iterated(J @ K, eye(J.shape[0]), STEPS // 2).T
+
+
+CRITICAL = Claim(DYNAMICS, "dynamics.sec-5.3-critical", label="Section 5.3, text",
     statement=r"""\text{``An exponent close to zero characterizes a critical regime, often referred to as the edge of
         chaos, where signals neither explode nor vanish and can propagate for a long period''}""",
-    assumptions=[Definition(r"x^{(t+1)} = (I + N)x^{(t)}, all of whose exponents (89) are 0", by=iterated)],
-    name="signals at exponent zero", relation=Equal(), sizes={"D": (1, 4)}, exact=True, expects="refuted", severity="error",
-    correction="dynamics.sec-5.3-critical-isometry", uses=("dynamics.eq-89",),
-    reading=Reading("neither explode nor vanish", "stay bounded, and bounded away from 0"),
+    assumptions=[
+        Assumption("no exponent is infinite: J and K are regular", positive=lambda J, K: (
+            smallest_singular_value(J) * smallest_singular_value(K))),
+        Assumption("x does not vanish", positive=lambda x: row_sums(x * x)),
+        Definition("six steps, whose Jacobians are J and K in turn", by=product_in_turn),
+    ],
+    name="signals at exponents near zero", sizes={"D": (1, 3)}, expects="reading", uses=("dynamics.eq-89",),
+    relation=AtMost(left="how far the growth rate of a signal is from 0", right="how far the exponents are from 0"),
+    reading=Reading("neither explode nor vanish", r"""neither grow nor decay exponentially: over any number of steps no
+            signal grows or decays at a rate that is farther from 0 than an exponent over these steps"""),
     consequence="""An exponent at or near 0 does not say that signals keep their size; look at the norms of the products
-        of Jacobians themselves.""",
-    note=r"""Here $x^{(t)} = x + tNx$: the increment never changes, so a signal that does not explode has increment 0.
-        The exponent sees exponential growth only; if that alone is to explode, and exponential decay to vanish, the
-        sentence says what exponents of 0 are, and holds. Such steps are the same as those on which the discrete stability
-        criterion of Section 5.2 fails (dynamics.sec-5.2-stability-discrete).""")  # fmt: skip
+        of Jacobians themselves (dynamics.sec-5.3-critical-bounded).""",
+    note=r"""In this sense the sentence says what exponents are. 'Stay bounded, and bounded away from 0' is another meaning of
+        the words, and stronger: at exponents 0 signals can grow like $t$ (dynamics.sec-5.3-critical-bounded). The paper does
+        not say which it means. Checked for six steps.""")  # fmt: skip
+CRITICAL.inputs(two_steps_in_turn)
 
 
 @CRITICAL.formula
+def largest_exponent_in_size(J: Generator, K: Generator) -> Any:
+    """max_i |log sigma_i| / 6 for the product of six Jacobians, shape (1, 1)."""
+    M = product_in_turn(J, K)
+    largest, smallest = log(spectral_norm(M)), log(smallest_singular_value(M))
+    both = concatenate([ones(1, 1) * absolute(largest), ones(1, 1) * absolute(smallest)], axis=0)
+    return ones(1, 1) * maximum(both) * rational(1, STEPS)
+
+
+@CRITICAL.oracle
+def rate_of_the_signal(J: Generator, K: Generator, x: Row) -> Any:
+    signal = x
+    for _ in range(STEPS // 2):
+        signal = signal @ K.T @ J.T
+    return absolute(log(row_norms(signal)) - log(row_norms(x))) * rational(1, STEPS)
+
+
+CRITICAL.mutant("the largest exponent alone", "absolute(smallest) -> absolute(largest)")
+CRITICAL.mutant("half the exponents", lambda value: value / 2)
+
+
+CRITICAL_BOUNDED = Claim(NILPOTENT_SYSTEM, "dynamics.sec-5.3-critical-bounded", label="Bounded signals at exponent zero",
+    statement=r"""\text{if all exponents (89) are 0, signals stay bounded and bounded away from 0: for
+        }x^{(t+1)}=(I+N)x^{(t)},\ N^2=O,\text{ the increment }x^{(t+1)}-x^{(t)}\text{ is }0""",
+    assumptions=[Definition(r"x^{(t+1)} = (I + N)x^{(t)}, all of whose exponents (89) are 0", by=iterated)],
+    name="bounded signals at exponent zero", relation=Equal(), sizes={"D": (1, 4)}, exact=True, expects="refuted",
+    severity="error", correction="dynamics.sec-5.3-critical-isometry", uses=("dynamics.eq-89",), of_project=True,
+    note=r"""Here $x^{(t)} = x + tNx$: the increment never changes, so a signal that stays bounded has increment 0.
+        The exponent sees exponential growth only (dynamics.sec-5.3-critical). Such steps are the same as those on which the
+        discrete stability criterion of Section 5.2 fails (dynamics.sec-5.2-stability-discrete).""")  # fmt: skip
+
+
+@CRITICAL_BOUNDED.formula
 def increment_of_a_bounded_signal(x: Row) -> Any:
     """0, shape (1, D)."""
     return x * 0
 
 
-@CRITICAL.oracle
+@CRITICAL_BOUNDED.oracle
 def increment_of_the_signal(N: Generator, x: Row) -> Any:
     J = eye(N.shape[0]) + N
     return iterated(J, x, STEPS + 1) - iterated(J, x, STEPS)
 
 
-CRITICAL.counterexample("the shear [[1, 1], [0, 1]] from (0, 1)", N=[[0, 1], [0, 0]], x=[[0, 1]], t=0)
-CRITICAL.mutant("the signal itself", lambda x: x)
-CRITICAL.mutant("increment of the inverse map", lambda N, x: -x @ N.T)
+CRITICAL_BOUNDED.counterexample("the shear [[1, 1], [0, 1]] from (0, 1)", N=[[0, 1], [0, 0]], x=[[0, 1]], t=0)
+CRITICAL_BOUNDED.mutant("the signal itself", lambda x: x)
+CRITICAL_BOUNDED.mutant("increment of the inverse map", lambda N, x: -x @ N.T)
 
 
 @realises({"V^{-1}JV =": "J is computed from V and Q, and every such J is of this form"})
@@ -248,7 +300,7 @@ ISOMETRY = Setting(
 CRITICAL_ISOMETRY = Claim(ISOMETRY, "dynamics.sec-5.3-critical-isometry", label="Signals that neither explode nor vanish",
     statement=r"""J=VQV^{-1},\ Q^\top Q=I\ \Rightarrow\ \frac{\|x\|}{\|V\|_2\|V^{-1}\|_2}\le\|J^tx\|\le
         \|V\|_2\|V^{-1}\|_2\|x\|\quad(t=0,1,2,\ldots)""",
-    name="signals under an isometry in a basis", relation=AtMost(), of_project=True, corrects="dynamics.sec-5.3-critical",
+    name="signals under an isometry in a basis", relation=AtMost(), of_project=True, corrects="dynamics.sec-5.3-critical-bounded",
     note=r"""These are the constant real $J$ whose signals all stay bounded and away from 0: the eigenvalues lie on the
         unit circle and are semisimple. Checked for $t = 0, 1, \ldots, 16$, up to the horizon of the paper; $Q^t$ is orthogonal
         for every $t$.""")  # fmt: skip
@@ -284,34 +336,69 @@ def finite_time_exponent(J: Any, steps: int = HORIZON) -> Any:
     return ones(1, 1) * log(spectral_norm(power)) * rational(1, steps)
 
 
-HORIZON_16 = Claim(NILPOTENT_SYSTEM, "dynamics.b.3-horizon", label="Appendix B.3, text",
+HORIZON_16 = Claim(ISOMETRY, "dynamics.b.3-horizon", label="Appendix B.3, text",
     statement=r"""\text{``In our experiments, we approximated the Lyapunov spectrum using a finite time horizon of }
         T=16\text{''}""",
-    assumptions=[Definition(r"x^{(t+1)} = (I + N)x^{(t)}, all of whose exponents (89) are 0", by=finite_time_exponent)],
+    assumptions=[
+        Assumption(r"|V| |V^{-1}| \le e^{1.6}", nonnegative=lambda W: rational(8, 5) - log(basis_and_condition(W)[1])),
+        Definition("the largest exponent is 0; the one over 16 steps", by=finite_time_exponent),
+    ],
     name="Lyapunov exponents at a horizon of 16 steps",
-    relation=AtMost(left="how far the exponent at T = 16 is from the exponent", right="0.1"), sizes={"D": (1, 4)},
-    expects="refuted", severity="error", correction="dynamics.b.3-horizon-error", uses=("dynamics.eq-89",),
+    relation=AtMost(left="how far the exponent at T = 16 is from the exponent", right="0.1"), expects="gap",
+    presumes=("dynamics.b.3-horizon-any",), correction="dynamics.b.3-horizon-error", uses=("dynamics.eq-89",),
+    missing=r"the Jacobian is constant and normal in a basis of condition number at most $e^{1.6}$",
     reading=Reading("approximated", """to within 0.1, the size of the exponents that Section 5.3 reads off: that of
             successful models is 'slightly positive (0.1)'"""),
     consequence=r"""An exponent of 0.1 at $T = 16$ does not tell a chaotic model from a critical one: a transient growth by
         a factor $e^{1.6} = 5$ gives as much. Compare several horizons, or bound the transient
         (dynamics.b.3-horizon-error).""",
-    note=r"""The sentence tells what was done, and gives no accuracy; refuted is the one that Section 5.3 needs in order to
-        tell 0.1 from 0. The shear $[[1, 1], [0, 1]]$ has both exponents 0 and reads 0.173 at $T = 16$. A number read there has
-        an error of up to $\ln(\kappa)/16$, $\kappa$ the condition number of the basis in which the Jacobian is normal; no
-        bound on it is given.""")  # fmt: skip
+    note=r"""The sentence tells what was done, and gives no accuracy. That the numbers tend to the exponents as $T$ grows is
+        the definition (89), and is not denied. Section 5.3 needs more, an accuracy at $T = 16$ that tells 0.1 from 0. A number
+        read there has an error of up to $\ln(\kappa)/16$, $\kappa$ the condition number of the basis in which the Jacobian is
+        normal; no bound on it is given. Without one the error can exceed 0.1 (dynamics.b.3-horizon-any).""")  # fmt: skip
 
 
 @HORIZON_16.formula
-def tenth(x: Row) -> Any:
+def tenth(W: Generator) -> Any:
+    """1/10, shape (1, 1)."""
+    return row_sums(W[:1] * 0) + rational(1, 10)
+
+
+HORIZON_16.oracle(lambda J: absolute(finite_time_exponent(J)))
+HORIZON_16.mutant("0.05", lambda value: value / 2)
+HORIZON_16.mutant("0.01", lambda value: value / 10)
+
+
+@HORIZON_16.domain("a quarter turn in the end, conditions near e^1.6")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: Any) -> None:
+    """V nearly diag(4.9, 1), and Q a turn of which sixteen are a quarter turn."""
+    arrays["W"][:] = 0.0
+    arrays["W"][:, 0, 0] = 1.975 if sizes["D"] > 1 else 1.0
+    if sizes["D"] > 1:
+        arrays["G"][:] = 0.0
+        arrays["G"][:, 0, 1] = 0.0491
+
+
+HORIZON_ANY = Claim(NILPOTENT_SYSTEM, "dynamics.b.3-horizon-any", label="Exponents at T = 16, whatever the Jacobian",
+    statement=r"""J=I+N,\ N^2=O\ \Rightarrow\ \Big|\frac1T\ln\sigma_{\max}(J^T)-\lambda_{\max}\Big|\le\frac1{10},\quad
+        \lambda_{\max}=0,\ T=16""",
+    assumptions=[Definition(r"x^{(t+1)} = (I + N)x^{(t)}, all of whose exponents (89) are 0", by=finite_time_exponent)],
+    name="Lyapunov exponents at a horizon of 16 steps, any Jacobian",
+    relation=AtMost(left="how far the exponent at T = 16 is from the exponent", right="0.1"), sizes={"D": (1, 4)},
+    expects="refuted", severity="error", of_project=True, uses=("dynamics.eq-89",),
+    note="The shear $[[1, 1], [0, 1]]$ has both exponents 0 and reads 0.173 at $T = 16$.")  # fmt: skip
+
+
+@HORIZON_ANY.formula
+def tenth_for_any(x: Row) -> Any:
     """1/10, shape (1, 1)."""
     return row_sums(x * 0) + rational(1, 10)
 
 
-HORIZON_16.oracle(lambda N: absolute(finite_time_exponent(eye(N.shape[0]) + N)))
-HORIZON_16.counterexample("the shear [[1, 1], [0, 1]]", N=[[0, 1], [0, 0]], x=[[0, 1]], t=0)
-HORIZON_16.mutant("0.05", lambda value: value / 2)
-HORIZON_16.mutant("0.01", lambda value: value / 10)
+HORIZON_ANY.oracle(lambda N: absolute(finite_time_exponent(eye(N.shape[0]) + N)))
+HORIZON_ANY.counterexample("the shear [[1, 1], [0, 1]]", N=[[0, 1], [0, 0]], x=[[0, 1]], t=0)
+HORIZON_ANY.mutant("0.05", lambda value: value / 2)
+HORIZON_ANY.mutant("0.01", lambda value: value / 10)
 
 
 HORIZON_ERROR = Claim(ISOMETRY, "dynamics.b.3-horizon-error", label="Error of a finite-time exponent",
@@ -339,9 +426,9 @@ CHAOTIC_SIDE = Claim(OSCILLATION, "dynamics.sec-5.3-chaotic-side", label="Sectio
         0.1)\text{, indicating that the dynamical state resides near criticality from the chaotic side''}""",
     assumptions=[Definition("the exponent over 16 steps, of the normal step (17)", by=finite_time_exponent)],
     name="positive exponents at a horizon of 16 steps", relation=Equal(), expects="gap",
-    presumes=("dynamics.b.3-horizon",), missing="at $T = 16$ exponents are right to less than 0.1",
+    presumes=("dynamics.b.3-horizon-any",), missing="at $T = 16$ exponents are right to less than 0.1",
     consequence="""That models sit on the chaotic side is not shown by a number of 0.1 after 16 steps; a model with
-        exponent 0 can read more (dynamics.b.3-horizon).""",
+        exponent 0 can read more (dynamics.b.3-horizon-any).""",
     note=r"""The exponents of Section 5.3 are those of Appendix B.3, at $T = 16$. Checked is where it is so: for normal
         Jacobians, as of (17), the exponent over 16 steps is the exponent, $\frac12\ln(1+\eta^2\omega^2)$, and positive.
         In general what is read off at $T = 16$ is never below the largest exponent of a constant Jacobian, and can be

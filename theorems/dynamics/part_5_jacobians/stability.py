@@ -29,9 +29,9 @@ STEPS = 6
 NILPOTENT = Assumption(r"N^2 = O, so that every eigenvalue of N is 0", zero=lambda N: N @ N)
 
 GENERALLY = (
-    "Taken for 'as a rule' the sentence is right of linear systems, where defective eigenvalues on the boundary are the"
-    " exception; of nonlinear ones it is not, since eigenvalues on the boundary, the case that the section is about, decide"
-    " nothing."
+    "No other meaning saves it: taken for 'as a rule' the sentence is right of linear systems, where defective eigenvalues"
+    " on the boundary are the exception; but it speaks of every f, and of nonlinear ones it is not right, since eigenvalues on"
+    " the boundary, which are what 'or equal' adds and what the section is about, decide nothing."
 )
 
 

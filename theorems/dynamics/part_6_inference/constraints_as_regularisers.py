@@ -50,34 +50,32 @@ def heads_through_output(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: A
 
 # -- the constraints of Proposition 4.2 --------------------------------------------------------------------------------
 
-CONSTRAINTS = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints", label="Section 6.2, Method (i)",
-    statement=r"""\text{``we consider applying the constraints identified in the proposition as a regularization term'',
-        ``which can be interpreted as an approximation of energy-based SA models'': }R_{\text{E-multi}}=0\ \Rightarrow\
-        \frac{dE_{\text{multi}}}{dt}\le0""",
+DRIVE_THROUGH_OUTPUT = Definition(
+    r"dX/dt = \sum_h softmax(\beta X A_h X^\top) X W_h^V W_h^O, A_h = W_h^Q W_h^{K\top}", by=heads_through_output
+)
+ENERGY_12 = Definition("the energy (12)", by=multi_head_energy)
+
+CONSTRAINTS_ANY = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints-any", label="Energy where R_E-multi vanishes",
+    statement=r"R_{\text{E-multi}}=0\ \Rightarrow\ \frac{dE_{\text{multi}}}{dt}\le0",
     assumptions=[
         ORTHOGONAL,
         MULTI_VANISHES,
         POSITIVE_BETA,
         HEADS_FIT,
-        Definition(r"dX/dt = \sum_h softmax(\beta X A_h X^\top) X W_h^V W_h^O, A_h = W_h^Q W_h^{K\top}", by=heads_through_output),
-        Definition("the energy (12)", by=multi_head_energy),
+        DRIVE_THROUGH_OUTPUT,
+        ENERGY_12,
     ],
     name="energy where the multi-head regulariser vanishes",
     relation=AtMost(signed=True, left="0, the least that a falling energy loses", right="-dE/dt here"),
-    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, expects="refuted", severity="error",
-    correction="dynamics.sec-6.2-energy-constraints-all", presumes=("dynamics.prop-4.2",),
-    reading=Reading("an approximation of energy-based SA models",
-        "where the regulariser is 0 the model is one: the energy of Proposition 4.2 falls"),
-    consequence="""E-multi tests no energy-based model, so that its lower accuracy says nothing about them; a regulariser
-        has to tie values to queries and keys (dynamics.sec-6.2-energy-constraints-all).""",
+    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, expects="refuted", severity="error", of_project=True,
+    correction="dynamics.sec-6.2-energy-constraints-all",
     note=r"""$R_{\text{E-multi}}$ contains neither $W^Q$ nor $W^K$, and Proposition 4.2 constrains $W_h^QW_h^{K\top}$ and
         ties the values to it. Where it vanishes the energy can have either sign of slope: with $W^V = W^O = I$ and $A = -I$ a
-        single token moves along itself and its energy grows. In the paper's favour: of $R_{\text{E-multi}} = 0$ itself it
-        says only that $W_h^VW_h^O$ becomes symmetric. Section 6.2 concludes from the accuracy of such models that
-        'energy-based regularization may be unnecessary'.""")  # fmt: skip
+        single token moves along itself and its energy grows. The paper does not print the implication
+        (dynamics.sec-6.2-energy-constraints).""")  # fmt: skip
 
 
-@CONSTRAINTS.inputs
+@CONSTRAINTS_ANY.inputs
 @realises(SYMMETRIC_PRODUCT_REACHED)
 def regularised_weights(
     X: Tokens, W_Q: QueryWeights, W_K: SquareWeights, G: SquareWeights, K: SquareWeights, signs: Signs,
@@ -87,7 +85,7 @@ def regularised_weights(
     return {**symmetric_orthogonal_product(G, K, signs, H), "X": X, "W_Q": W_Q, "W_K": W_K, "beta": beta}
 
 
-@CONSTRAINTS.formula
+@CONSTRAINTS_ANY.formula
 def loss_under_the_regulariser(
     X: Tokens,
     W_Q: QueryWeights,
@@ -102,13 +100,13 @@ def loss_under_the_regulariser(
     return loss_along(lambda X: multi_head_energy(X, heads_of(W_Q, W_K, H), beta), X, velocity)
 
 
-CONSTRAINTS.oracle(no_loss)
-CONSTRAINTS.counterexample("one token and one head, A = -I",  # by hand: the token grows, and dE/dt = 2/e
+CONSTRAINTS_ANY.oracle(no_loss)
+CONSTRAINTS_ANY.counterexample("one token and one head, A = -I",  # by hand: the token grows, and dE/dt = 2/e
     X=[[1, 0]], W_Q=[[-1, 0], [0, -1]], W_K=IDENTITY, W_V=IDENTITY, W_O=IDENTITY, beta=1, H=1)  # fmt: skip
-CONSTRAINTS.counterexample("one token and two heads, A_1 = -E_11 and A_2 = -E_22",
+CONSTRAINTS_ANY.counterexample("one token and two heads, A_1 = -E_11 and A_2 = -E_22",
     X=[[1, 1]], W_Q=[[-1, 0], [0, -1]], W_K=IDENTITY, W_V=IDENTITY, W_O=IDENTITY, beta=1, H=2)  # fmt: skip
-CONSTRAINTS.mutant("sign of the values", "W_V -> -W_V")
-CONSTRAINTS.mutant("values without output weights", "heads_through_output -> _without_output")
+CONSTRAINTS_ANY.mutant("sign of the values", "W_V -> -W_V")
+CONSTRAINTS_ANY.mutant("values without output weights", "heads_through_output -> _without_output")
 
 
 def _without_output(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Any:
@@ -149,19 +147,70 @@ def _distance_from_weights_with_an_energy(W_Q: Any, W_K: Any, W_V: Any, W_O: Any
     return concatenate([W_Q - queries, W_V - queries, W_K - U, W_O - U.T], axis=0)
 
 
+@realises(
+    {
+        "U is orthogonal": reached.ROTATIONS,
+        "N is symmetric": reached.SYMMETRIC,
+        "the weights are as stated": "the weights are computed as stated",
+    }
+)
+def weights_with_an_energy_and_tokens(
+    X: Tokens, G: SharedBasis, M: SharedBasis, beta: InverseTemperature, H: Heads
+) -> dict[str, Any]:
+    """Tokens as drawn, and weights that meet all constraints."""
+    return {**weights_with_an_energy(G, M, H), "X": X, "beta": beta}
+
+
+WITH_AN_ENERGY = [
+    HEADS_FIT,
+    Assumption("U is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0])),
+    Assumption("N is symmetric", zero=lambda N: N - N.T),
+    Assumption("the weights are as stated, N_h block h of N", zero=_distance_from_weights_with_an_energy),
+]
+
+CONSTRAINTS = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints", label="Section 6.2, Method (i)",
+    statement=r"""\text{``we consider applying the constraints identified in the proposition as a regularization term'',
+        ``which can be interpreted as an approximation of energy-based SA models''}""",
+    assumptions=[
+        *WITH_AN_ENERGY,
+        POSITIVE_BETA,
+        Definition(r"U = [U_1, ..., U_H], W_h^Q = W_h^V = U_h N_h and W_h^K = W_h^{O\top} = U_h", by=weights_with_an_energy),
+        DRIVE_THROUGH_OUTPUT,
+        ENERGY_12,
+    ],
+    name="regularised attention as an energy-based model", relation=AtMost(signed=True, left="0", right="-dE/dt"),
+    sizes={"S": (1, 3), "D": (1, 4), "H": (1, 2)}, expects="gap",
+    correction="dynamics.sec-6.2-energy-constraints-all",
+    presumes=("dynamics.sec-6.2-energy-constraints-any", "dynamics.prop-4.2"), uses=("dynamics.prop-4.2-symmetric",),
+    missing=r"the values are tied to queries and keys, $W_h^VW_h^O = A_h = A_h^\top$ and $A_hA_{h'} = O$, $A_h = W_h^QW_h^{K\top}$",
+    reading=Reading("an approximation of energy-based SA models",
+        "where the constraints are met the model is one: the energy of Proposition 4.2 falls"),
+    consequence="""E-multi tests no energy-based model, so that its lower accuracy says nothing about them; a regulariser
+        has to tie values to queries and keys (dynamics.sec-6.2-energy-constraints-all).""",
+    note=r"""'An approximation' has no definite meaning. In its weakest sense, that one of the constraints is imposed, the
+        sentence is true: where $R_{\text{E-multi}} = 0$ the paper says only that $W_h^VW_h^O$ becomes symmetric. The model has
+        an energy where the other constraints hold too, and that is checked here. $R_{\text{E-multi}}$ does not contain them,
+        and without them the energy can rise (dynamics.sec-6.2-energy-constraints-any). Section 6.2 concludes from
+        the accuracy of such models that 'energy-based regularization may be unnecessary'.""")  # fmt: skip
+CONSTRAINTS.inputs(weights_with_an_energy_and_tokens)
+
+
+CONSTRAINTS.formula(loss_under_the_regulariser)
+CONSTRAINTS.oracle(no_loss)
+CONSTRAINTS.mutant("sign of the values", "W_V -> -W_V")
+CONSTRAINTS.mutant("sign of the keys", "W_K -> -W_K")
+
+
 CONSTRAINTS_ALL = Claim(DYNAMICS, "dynamics.sec-6.2-energy-constraints-all", label="Section 6.2, with all constraints",
     statement=r"""R=\sum_h\big(\|W_h^VW_h^O-A_h\|_F^2+\|A_h-A_h^\top\|_F^2\big)+\sum_{h<h'}\|A_hA_{h'}\|_F^2,\
         A_h=W_h^QW_h^{K\top}\text{, is 0 exactly if }W_h^VW_h^O=A_h=A_h^\top\text{ and }A_hA_{h'}=O\text{, where
         }E_{\text{multi}}\text{ falls; so at }W_h^Q=W_h^V=U_hN_h,\ W_h^K=W_h^{O\top}=U_h\text{ for orthonormal }U=[U_1,
         \ldots,U_H]\text{ and symmetric }N_h""",
-    assumptions=[
-        HEADS_FIT,
-        Assumption("U is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0])),
-        Assumption("N is symmetric", zero=lambda N: N - N.T),
-        Assumption("the weights are as stated, N_h block h of N", zero=_distance_from_weights_with_an_energy),
-    ],
+    assumptions=WITH_AN_ENERGY,
     name="regulariser of weights with an energy", relation=HasStructure(), sizes={"D": (1, 4), "H": (1, 2)},
-    exact=True, of_project=True, corrects="dynamics.sec-6.2-energy-constraints", uses=("dynamics.prop-4.2-symmetric",),
+    exact=True, of_project=True,
+    corrects=("dynamics.sec-6.2-energy-constraints", "dynamics.sec-6.2-energy-constraints-any"),
+    uses=("dynamics.prop-4.2-symmetric",),
     note="""Checked is that the stated weights make it 0; that the energy falls there is dynamics.prop-4.2-symmetric.
         They have orthonormal keys and outputs, and values of any eigenvalues.""")  # fmt: skip
 CONSTRAINTS_ALL.inputs(weights_with_an_energy)
@@ -201,20 +250,17 @@ BLOCKS = Setting(
     exact=True,
 )
 
-FACTORS = Claim(BLOCKS, "dynamics.sec-6.2-orthogonal-factors", label="Section 6.2, text after Eq. (19)",
-    statement=r"""\text{``both }W^V\text{ and }W^O\text{ are implemented as orthogonal matrices. Note that each
-        }W_h^V\text{ in the proposition is interpreted as the product }W_h^VW_h^O\text{ in ItrSA''}:\ \|W_h^VW_h^O\|_F^2=
-        \|(A_h+A_h^\top)/2\|_F^2""",
+FACTORS = Claim(BLOCKS, "dynamics.sec-6.2-orthogonal-factors", label="Orthogonal weights beside the condition (13)",
+    statement=r"""W^V,W^O\text{ orthogonal},\ W_h^VW_h^O=(A_h+A_h^\top)/2\text{ in the place of the }W_h^V\text{ of (13)},\
+        A_h=U_{1,h}U_{2,h}^\top\text{, can hold together: }\|W_h^VW_h^O\|_F^2=\|(A_h+A_h^\top)/2\|_F^2""",
     assumptions=[ORTHOGONAL],
     name="orthogonal factors of the values of Proposition 4.2", relation=Equal(), expects="refuted", severity="error",
-    correction="dynamics.sec-6.2-orthogonal-factors-halved", presumes=("dynamics.eq-13-form",),
-    consequence="""Orthogonal $W^V$ and $W^O$ exclude the condition that they are to approximate, at every head; halve
-        one of them (dynamics.sec-6.2-orthogonal-factors-halved).""",
-    note=r"""Both sides are constants: for orthogonal matrices $W_h^VW_h^O$ has $D/H$ singular values 1, whatever they
-        are, and $(A_h + A_h^\top)/2$ of (13) has $D/H$ eigenvalues $\pm\frac12$. So no choice of weights satisfies both.
-        The equality is not printed; it is what the two sentences and (13) ask for together. $R_{\text{E-multi}}$, which
-        asks for symmetry alone, does not see the factor.
-        With the literal $W_h^{Q\top}W_h^K$ of (13) the shapes do not fit either (dynamics.eq-13-form).""")  # fmt: skip
+    correction="dynamics.sec-6.2-orthogonal-factors-halved", presumes=("dynamics.eq-13-form",), of_project=True,
+    note=r"""Section 6.2 implements $W^V$ and $W^O$ as orthogonal matrices and takes $W_h^VW_h^O$ for the $W_h^V$ of Proposition
+        4.2. These are decisions; that (13) holds then is printed nowhere. It cannot: for orthogonal matrices $W_h^VW_h^O$ has
+        $D/H$ singular values 1, whatever they are, and $(A_h + A_h^\top)/2$ of (13) has $D/H$ eigenvalues $\pm\frac12$.
+        $R_{\text{E-multi}}$, which asks for symmetry alone, does not see the factor. Whoever wants (13) halves one of the
+        factors. With the literal $W_h^{Q\top}W_h^K$ of (13) the shapes do not fit either (dynamics.eq-13-form).""")  # fmt: skip
 FACTORS.inputs(blocks_and_orthogonal_weights)
 
 

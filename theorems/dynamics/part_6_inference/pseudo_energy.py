@@ -82,7 +82,9 @@ PSEUDO = Claim(AKORN, "dynamics.sec-6.3-pseudo", label="Section 6.3, definition"
     consequence=r"""Computed with the $\Delta X$ of AKOrN the pseudo-energy is 0 at every state and monitors nothing;
         use $-\operatorname{Tr}(X^\top(C+\operatorname{MSA}(X)))$, which can rise (dynamics.sec-6.3-pseudo-drive).""",
     note=r"""With $\Delta X$ of Eq. (7) the quantity is 0 at every state (dynamics.sec-6.3-pseudo-zero): Omg and Proj
-        both produce tangent vectors, orthogonal to the unit oscillators. The text goes on with
+        both produce tangent vectors, orthogonal to the unit oscillators.
+        No other meaning saves it: what is 0 at every state does not decrease, not even approximately, and a model cannot
+        predict better 'with a lower pseudo-energy'. The text goes on with
         $-\operatorname{Tr}(X^\top\operatorname{MSA}(X))$, 'neglecting a constant term $C$', so $\Delta X$ is meant as
         in Eq. (9), $C + \operatorname{MSA}(X)$, without Omg and Proj. That this falls is reported of trained models; it
         need not: at the state of dynamics.sec-6.3-kuramoto, AKOrN with one token, it rises.""")  # fmt: skip

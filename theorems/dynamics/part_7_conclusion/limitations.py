@@ -29,7 +29,8 @@ REFERENCE = Claim(ENERGY, "dynamics.sec-7-reference", label="Limitations, text",
     reading=Reading("a conservative upper bound that is looser than empirical observations",
         r"""the only upper bound in Proposition 4.1 is $dE/dt \le 0$; loose would mean that it is never attained, $dE/dt
             < -\kappa$ with some $\kappa > 0$, tested at $10^{-6}$"""),
-    note="""Proposition 4.1 bounds no Jacobian. Its 0 is attained at every fixed point, so it is not loose. The sentence
+    note="""Proposition 4.1 bounds no Jacobian. Its 0 is attained at every fixed point, so it is not loose. No
+        other meaning saves it: a rate that was observed to lie below 0 is compared with no analysis of Jacobians, and the sentence
         goes on with 'existing analyses of SA's Jacobians without normalization', that is Eq. (15), beside which stands
         Proposition 5.1: it is meant. Its bound (14) can be loose by any factor (dynamics.sec-7-looseness), and it is
         also attained (see dynamics.prop-5.1).""")  # fmt: skip

@@ -62,7 +62,9 @@ B5_DOMINANCE = Claim(DYNAMICS, "dynamics.b.5-dominance", label="B.5, text",
             P/\partial X\|_2\le\|P\otimes W^{V\top}\|_2$"""),
     consequence="""That $Jx$ aligns with the output says nothing of the size of the derivative of $P$; measure that
         derivative, or use the exact difference (dynamics.b.5-alignment).""",
-    note=r"""Judged as the implication that is printed, at a single state. The observation is of trained models
+    note=r"""Judged as the implication that is printed, at a single state. No other meaning saves it: that the last term
+        dominates in the product $Jx$ alone is what the alignment says already, but the text goes on with 'that is' and
+        (93), an equality of matrices, and with a small derivative of $P$. The observation is of trained models
         throughout their iterations, where Figure S.2 looks at (93) itself; that (93) is close there is not denied. $Jx$
         sees the derivative of $P$ in the single direction $x$, along which it can vanish while it is as large as one
         likes across: tokens on one axis and $A = KE_{12}$ leave all logits 0, so $Jx = \operatorname{vec}(
