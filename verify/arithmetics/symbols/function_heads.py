@@ -16,7 +16,7 @@ import sympy
 from verify.arithmetics.symbols.canonical import Factor, canonical, components
 from verify.arithmetics.symbols.heads import Head, head
 from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar, scalar
-from verify.arithmetics.symbols.sums import Sum, as_built, constant, contract, note_rule, single, step_named
+from verify.arithmetics.symbols.sums import Sum, as_built, constant, contract, entries_of, note_rule, single, step_named
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 EXP_OF_LOG = step_named("exp(log x) = x")
@@ -216,8 +216,7 @@ def power(inner: Sum, exponent: Fraction) -> Sum:
         elif alone and whole and made.kind not in ("delta", "unit", "step"):
             if len(key) > 1:
                 note_rule(POWER_OF_FACTORS)
-            own = single(made, range(len(made.sizes)), made.sizes)
-            found = _entrywise("power", own, exponent)
+            found = _entrywise("power", entries_of(made), exponent)
         else:
             left.append(factor)
             continue
@@ -316,9 +315,8 @@ def inverse_of(inner: Sum, rows: int) -> Sum:
     turned = turned.times(turned_scale.power(Fraction(-1)))
     if turned.order < inner.order:  # M^-1 = ((M^T)^-1)^T, so that both are functions of one matrix
         note_rule(TURNED)
-        made = head("inverse", "inverse", inner.slots, [], turned, rows)
-        found = single(made, range(2 * rows), inner.slots).permuted(back)
+        found = entries_of(head("inverse", "inverse", inner.slots, [], turned, rows)).permuted(back)
         return found.times(turned_scale.power(Fraction(-1)))
     symmetries = [(tuple(back), 1)] if turned.key == inner.key and turned_scale == scale else []
     made = head("inverse", "inverse", turned.slots, symmetries, inner, rows)
-    return single(made, range(2 * rows), turned.slots).times(scale.power(Fraction(-1)))
+    return entries_of(made).times(scale.power(Fraction(-1)))

@@ -19,7 +19,7 @@ from verify.arithmetics.symbols.heads import Head, Size, head
 from verify.arithmetics.symbols.indexed import Indexed, filled
 from verify.arithmetics.symbols.scalars import ONE, ZERO
 from verify.arithmetics.symbols.sizes import size_of
-from verify.arithmetics.symbols.sums import Product, rule, single
+from verify.arithmetics.symbols.sums import Product, entries_of, rule
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 ORDER = "order"
@@ -52,7 +52,7 @@ def not_later(m: Any, n: Any, shift: Any = 0) -> Any:
     if 1 in (rows, columns):
         raise ArithmeticUnsupported("the positions of a single row or column")
     made = order_head(rows, columns, by)
-    return Indexed(single(made, (0, 1), made.sizes), (1, 1), ())
+    return Indexed(entries_of(made), (1, 1), ())
 
 
 def at_block(made: Head, row: Size, column: Size, rows: Size, columns: Size) -> Indexed:

@@ -10,7 +10,7 @@ from verify.arithmetics.symbols.canonical import Factor, canonical
 from verify.arithmetics.symbols.function_heads import _entrywise, of_entries, power
 from verify.arithmetics.symbols.heads import Head, Size, delta, unit
 from verify.arithmetics.symbols.scalars import Scalar, rational_scalar
-from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule
+from verify.arithmetics.symbols.sums import Product, Sum, contract, instance, rule
 
 #: An identity of a larger given size is left as it is.
 MOST_VALUES = 4
@@ -137,23 +137,6 @@ def groupings(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
-def instance(
-    inner: Sum, indices: tuple[int, ...], coefficient: Scalar, factors: list[Factor], summed: dict[int, Size]
-) -> Iterator[Product]:
-    """The product of `factors` with each term of `inner` at `indices`."""
-    for key, value in inner.terms.items():
-        names: dict[int, int] = dict(enumerate(indices))
-        more = dict(summed)
-        grown = list(factors)
-        for made, places in key:
-            for slot, place in enumerate(places):
-                if place not in names:
-                    names[place] = fresh()
-                    more[names[place]] = made.sizes[slot]
-            grown.append((made, tuple(names[place] for place in places)))
-        yield coefficient * value, grown, more
-
-
 def _same_place(one: Factor, other: Factor) -> bool:
     """Whether two factors, heads alike but for the parameter, are taken at the same indices."""
     return any(tuple(one[1][i] for i in perm) == other[1] for perm, _ in one[0].symmetries)
@@ -239,6 +222,11 @@ def leading_term(inner: Sum) -> tuple[tuple[Factor, ...], Scalar] | None:
     return key, value
 
 
+def _is_same(one: Head, other: Head) -> bool:
+    """Whether two heads are one, or one tensor of which symmetries became known in between."""
+    return one is other or (one.kind == other.kind == "tensor" and (one.name, one.sizes) == (other.name, other.sizes))
+
+
 def match(
     pattern: tuple[Factor, ...],
     bound: dict[int, int],
@@ -262,9 +250,9 @@ def match(
             return (used, names, sign) if private(names, used) else None
         made, places = order[done]
         for position, (candidate, indices) in enumerate(factors):
-            if position in used or candidate is not made:
+            if position in used or not _is_same(candidate, made):
                 continue
-            for perm, its_sign in made.symmetries:
+            for perm, its_sign in candidate.symmetries:
                 trial = dict(names)
                 if all(trial.setdefault(place, indices[perm[k]]) == indices[perm[k]] for k, place in enumerate(places)):
                     found = extend(done + 1, trial, used | {position}, sign * its_sign)
