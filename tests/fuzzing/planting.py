@@ -64,7 +64,7 @@ DEFECTS = (
     Defect("a step of unknown sign is 1", f"{SYMBOLS}.function_heads.step_of",
            "ONE if coefficient.is_positive else -ONE if (-coefficient).is_positive else coefficient", "ONE", "law", 30),
     Defect("rows are of unit norm, whichever rows they are", f"{SYMBOLS}.hypothesis_rules.hypothesis_on",
-           "equation.difference", "Equation(equation.left, equation.right).difference", "law", 62),
+           "equation.difference", "BothSides(equation.left, equation.right).difference", "law", 62),
     Defect("a summed index is private though it is used elsewhere", f"{SYMBOLS}.product_rules.match",
            "return not outside & set(inside.values())", "return True", "law", 31),
     Defect("a slice that follows another is the same slice", f"{SYMBOLS}.product_rules.selections",

@@ -21,12 +21,12 @@ from verify.arithmetics.symbols.sums import (
     as_built,
     collected,
     contract,
-    entries_of,
     identity_over,
     instance,
     note_rule,
+    sizes_summed,
     step_named,
-    summed_in,
+    sum_of_head,
 )
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -48,7 +48,7 @@ def _derivative(value: Sum, by: Head, known: dict[Head, Sum | None]) -> Sum:
     products: list[Product] = []
     for key, coefficient in value.terms.items():
         factors = [(made, tuple(i if i < count else i + more for i in indices)) for made, indices in key]
-        summed = summed_in(factors, count + more)
+        summed = sizes_summed(factors, count + more)
         for position, (made, indices) in enumerate(factors):
             if made not in known:
                 known[made] = _of_head(made, by, known)
@@ -83,7 +83,7 @@ def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:
     count, more = len(inner.slots), len(by.sizes)
     slots = list(range(count + more))
     own = list(range(count))
-    itself = entries_of(made)
+    itself = sum_of_head(made)
     if made.kind == "exp":
         return contract([(itself, own), (slope, slots)], slots).times(made.parameter)
     if made.kind == "power":
@@ -146,7 +146,7 @@ def _rebuilt(value: Sum, replace: Callable[[Head], Sum | None], known: dict[Head
                 known[made] = _replaced(made, replace, known)
             new = known[made]
             changed = changed or new is not None
-            parts.append((new if new is not None else entries_of(made), list(indices)))
+            parts.append((new if new is not None else sum_of_head(made), list(indices)))
         if not changed:
             found = found.plus(Sum(value.slots, {key: coefficient}))
             continue

@@ -16,23 +16,23 @@ from verify.arithmetics.symbols.product_rules import match, numbers_of
 from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar
 from verify.arithmetics.symbols.sums import (
     Product,
+    ProductRule,
     Rewriting,
-    Rule,
     Sum,
     as_built,
     constant,
     contract,
-    entries_of,
     extra_rules,
     identity_over,
     instance,
+    sum_of_head,
 )
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
 
 
 @dataclass(frozen=True)
-class Equation:
+class BothSides:
     """What a hypothesis says: left = right, a number or a sum over the same slots; of equal indices alone if `on_diagonal`."""
 
     left: Sum
@@ -55,16 +55,16 @@ class HypothesisRule:
     """
 
     name: str
-    rules: tuple[Rule, ...] = ()
-    equations: tuple[Equation, ...] = ()
+    rules: tuple[ProductRule, ...] = ()
+    equations: tuple[BothSides, ...] = ()
     of: str = ""
     wanted: str = ""
     sizes: tuple[Size, ...] = ()
 
 
-def _of_products(name: str, rewriting: Rewriting) -> Rule:
+def _of_products(name: str, rewriting: Rewriting) -> ProductRule:
     """A rule for products of named matrices."""
-    return Rule(name, frozenset({"tensor", "named"}), rewriting)
+    return ProductRule(name, frozenset({"tensor", "named"}), rewriting)
 
 
 def _gram(W: Sum, along: int) -> Sum:
@@ -74,13 +74,13 @@ def _gram(W: Sum, along: int) -> Sum:
 
 
 #: Each property of a matrix that is an equation, of which rewriting and certificate are made.
-EQUATIONS: Mapping[str, Callable[[Sum], Equation]] = {
-    "has orthonormal columns": lambda W: Equation(_gram(W, 0), identity_over(W.slots[1:])),
-    "has orthonormal rows": lambda W: Equation(_gram(W, 1), identity_over(W.slots[:1])),
-    "has unit rows": lambda X: Equation(_gram(X, 1), 1, on_diagonal=True),
-    "is symmetric": lambda S: Equation(S, S.permuted([1, 0]).times(ONE)),
-    "is skew": lambda S: Equation(S, S.permuted([1, 0]).times(-ONE)),
-    "is idempotent": lambda P: Equation(contract([(P, [0, 2]), (P, [2, 1])], [0, 1]), P),
+SIDES: Mapping[str, Callable[[Sum], BothSides]] = {
+    "has orthonormal columns": lambda W: BothSides(_gram(W, 0), identity_over(W.slots[1:])),
+    "has orthonormal rows": lambda W: BothSides(_gram(W, 1), identity_over(W.slots[:1])),
+    "has unit rows": lambda X: BothSides(_gram(X, 1), 1, on_diagonal=True),
+    "is symmetric": lambda S: BothSides(S, S.permuted([1, 0]).times(ONE)),
+    "is skew": lambda S: BothSides(S, S.permuted([1, 0]).times(-ONE)),
+    "is idempotent": lambda P: BothSides(contract([(P, [0, 2]), (P, [2, 1])], [0, 1]), P),
 }
 #: Each property of the parts of an axis, some with a size after it: how the parts are rewritten.
 OF_PARTS: Mapping[str, Callable[[str, str], Rewriting]] = {
@@ -105,11 +105,11 @@ def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> HypothesisRu
     if of_parts is not None:
         rewriting = OF_PARTS[of_parts](name, wanted.removeprefix(of_parts))
         return HypothesisRule(title, (_of_products(title, rewriting),), of=name, wanted=wanted, sizes=sizes)
-    if wanted not in EQUATIONS:
+    if wanted not in SIDES:
         raise ArithmeticUnsupported(f"the hypothesis that {name} {wanted} has no rule")
     if wanted.startswith("is ") and sizes[0] != sizes[1]:
         raise InputError(name, f"a square matrix, for that it {wanted}", f"sizes {sizes}")
-    equation = EQUATIONS[wanted](entries_of(tensor(name, sizes)))
+    equation = SIDES[wanted](sum_of_head(tensor(name, sizes)))
     return HypothesisRule(title, tuple(_rules_of(title, equation.difference)), (equation,))
 
 
@@ -127,10 +127,10 @@ def vanishing(name: str, parts: Sequence[Sum]) -> HypothesisRule:
     rules = [rule for part in parts for rule in _rules_of(name, part)]
     if not rules:
         raise ArithmeticUnsupported(f"the assumption {name!r} says nothing of matrices of any size")
-    return HypothesisRule(name, tuple(rules), tuple(map(Equation, parts)))
+    return HypothesisRule(name, tuple(rules), tuple(map(BothSides, parts)))
 
 
-def _rules_of(name: str, part: Sum) -> list[Rule]:
+def _rules_of(name: str, part: Sum) -> list[ProductRule]:
     """The rules that a vanishing matrix stands for."""
     made_of_others = _made_of_others(part)
     if made_of_others is not None:
@@ -145,7 +145,7 @@ def _rules_of(name: str, part: Sum) -> list[Rule]:
         part_of = [(named_part(Sum(part.slots, {leading[0]: ONE}), -sign), ONE)]
         return [_in_place_of(name, leading[0], value, _combined(part_of, -value))]
     rest = Sum(part.slots, {key: value for key, value in part.terms.items() if key not in leading})
-    rules: list[Rule] = []
+    rules: list[ProductRule] = []
     if len(leading) > 1 and len(rest.terms) == 2 and _own_transpose(rest) is not None:
         key = next(iter(rest.terms))
         once = Sum(part.slots, {key: ONE})
@@ -210,7 +210,7 @@ def _own_transpose(part: Sum) -> int | None:
 @as_built("named part")
 def named_part(inner: Sum, sign: int) -> Sum:
     """A matrix under a name of its own, of which it is known that its transpose is `sign` times it."""
-    return entries_of(head("named", "named", inner.slots, [((1, 0), sign)], inner))
+    return sum_of_head(head("named", "named", inner.slots, [((1, 0), sign)], inner))
 
 
 def _combined(parts: Sequence[tuple[Sum, Scalar]], factor: Scalar) -> Sum:
@@ -220,7 +220,7 @@ def _combined(parts: Sequence[tuple[Sum, Scalar]], factor: Scalar) -> Sum:
     return found
 
 
-def _in_place_of(name: str, key: Key, coefficient: Scalar, others: Sum, leading: Sequence[Key] = ()) -> Rule:
+def _in_place_of(name: str, key: Key, coefficient: Scalar, others: Sum, leading: Sequence[Key] = ()) -> ProductRule:
     """The rule that replaces a product by the negative of the other terms, divided by its coefficient."""
     slots = tuple(range(len(others.slots)))
     open_slots = {index for _, indices in key for index in indices if index in slots}

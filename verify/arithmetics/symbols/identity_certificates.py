@@ -6,6 +6,7 @@ import contextlib
 import itertools
 from typing import Any
 
+from verify.arithmetics.symbols.block_functions import DIAGONAL, PRODUCT, SCHUR
 from verify.arithmetics.symbols.block_uses import minus_identity
 from verify.arithmetics.symbols.difference import Proof
 from verify.arithmetics.symbols.heads import grouping, tensor
@@ -26,9 +27,9 @@ from verify.vocabulary.hypotheses import UNIT_PARTS
 
 #: What is done with blocks before the algebra sees them, by the names of steps: no certificate says that it is right.
 OF_BLOCKS = {
-    "exponential and inverse of blocks on the diagonal": "exponentials and inverses of blocks",
-    "exp(Y Z) = I + Y phi(Z Y) Z": "exponentials of blocks",
-    "the inverse of [[I, B], [C, D]] by D - C B": "inverses of blocks",
+    DIAGONAL: "exponentials and inverses of blocks",
+    PRODUCT: "exponentials of blocks",
+    SCHUR: "inverses of blocks",
 }
 MOST_SPLITS = 60
 

@@ -30,9 +30,9 @@ from verify.arithmetics.symbols.sums import (
     collected,
     constant,
     contract,
-    entries_of,
     single,
-    summed_in,
+    sizes_summed,
+    sum_of_head,
 )
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
@@ -50,7 +50,7 @@ def _taken_apart(value: Sum, place: Mapping[int, tuple[int, ...]], sizes: Sequen
                 renamed += [(delta(sizes[pair[0]]), pair) for pair in zip(*halves, strict=True)]
                 continue
             renamed.append((made, tuple(place[i][0] if i < count else len(sizes) + i for i in indices)))
-        products.append((coefficient, renamed, summed_in(renamed, len(sizes))))
+        products.append((coefficient, renamed, sizes_summed(renamed, len(sizes))))
     return collected(products, sizes)
 
 
@@ -161,7 +161,7 @@ class Indexed(Formal):
         made = grouping(self.value.slots[slot], first, rest)
         count = len(self.value.slots)
         out = [label for old in range(count) for label in ((-1, -2) if old == slot else (old,))]
-        value = contract([(self.value, range(count)), (entries_of(made), [slot, -1, -2])], out)
+        value = contract([(self.value, range(count)), (sum_of_head(made), [slot, -1, -2])], out)
         return Indexed(value, [n + (slot in g) for n, g in zip(self.axes, self.groups, strict=True)], self.bound)
 
     # -- products, sums ------------------------------------------------------------------------------------------------
@@ -332,12 +332,12 @@ class Indexed(Formal):
                     raise ArithmeticUnsupported("what is read at the step of another map")
                 if len(group) != 1 or self.value.slots[group[0]] != item.size:
                     raise InputError("step", f"one of {self.dims[axis - 1]}", f"one of {item.size}")
-                extra.append((entries_of(at_step(item.size)), [group[0]]))
+                extra.append((sum_of_head(at_step(item.size)), [group[0]]))
                 continue
             chosen = _selection(item, self.value.slots[group[0]]) if len(group) == 1 else None
             if chosen is not None:
                 label = 10_000 + axis
-                extra.append((entries_of(chosen), [group[0], label]))
+                extra.append((sum_of_head(chosen), [group[0], label]))
                 out.append(label)
                 axes.append(1)
                 continue
@@ -352,7 +352,7 @@ class Indexed(Formal):
                 not isinstance(at, SummationIndex) and at == 0
             ):  # the first of an axis is the first in each of its indices
                 sizes = [self.value.slots[slot] for slot in group]
-                extra += [(entries_of(unit(size, 0)), [slot]) for size, slot in zip(sizes, group, strict=True)]
+                extra += [(sum_of_head(unit(size, 0)), [slot]) for size, slot in zip(sizes, group, strict=True)]
                 continue
             if len(group) > 1:
                 raise ArithmeticUnsupported(f"one row of an axis that groups {len(group)} indices")
@@ -365,7 +365,7 @@ class Indexed(Formal):
                     own[at.number], bound[at.number] = labels[group[0]], at
             else:
                 size = self.value.slots[group[0]]
-                extra.append((entries_of(unit(size, at)), [group[0]]))
+                extra.append((sum_of_head(unit(size, at)), [group[0]]))
         order = sorted(bound)
         value = contract([(self.value, labels), *extra], [*out, *(own[number] for number in order)])
         return Indexed(value, axes, [bound[number] for number in order])
@@ -526,7 +526,7 @@ def _of_units(array: np.ndarray, sizes: list[Size], axes: list[int]) -> Indexed:
     for place, entry in np.ndenumerate(array):
         if entry != 0:
             at = [p for p, n in zip(place, array.shape, strict=True) if n != 1]
-            parts = [(entries_of(unit(size, p)), [k]) for k, (size, p) in enumerate(zip(sizes, at, strict=True))]
+            parts = [(sum_of_head(unit(size, p)), [k]) for k, (size, p) in enumerate(zip(sizes, at, strict=True))]
             found = found.plus(contract(parts, list(range(len(sizes)))), scalar(entry))
     return Indexed(found, axes)
 
@@ -535,7 +535,7 @@ def identity(n: Size) -> Indexed:
     """I_n."""
     if n == 1:
         return Indexed(constant(ONE), (0, 0))
-    return Indexed(entries_of(delta(n)), (1, 1))
+    return Indexed(sum_of_head(delta(n)), (1, 1))
 
 
 def filled(value: Scalar, *sizes: Size) -> Indexed:

@@ -19,17 +19,17 @@ from verify.arithmetics.symbols.sizes import is_size, size_of
 from verify.arithmetics.symbols.summation import ANY_STEP, taken_at
 from verify.arithmetics.symbols.sums import (
     Product,
+    ProductRule,
     Rewriting,
-    Rule,
     Sum,
     collected,
-    entries_of,
     extra_rules,
     note_rule,
     recording_rules,
     rule,
+    sizes_summed,
     step_named,
-    summed_in,
+    sum_of_head,
 )
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -75,7 +75,7 @@ def _image(step: Callable[[Any], Any], point: Indexed) -> Any:
     """What a step makes of a generic matrix; raises where that depends on more than the matrix."""
     slots = point.value.slots
     made = tensor(GENERIC, slots)
-    found = lifted(step(Indexed(entries_of(made), point.axes, ())))
+    found = lifted(step(Indexed(sum_of_head(made), point.axes, ())))
     if not isinstance(found, Indexed) or found.value.slots != slots or found.axes != point.axes or found.bound:
         raise ArithmeticUnsupported("a step that leads to a matrix of another shape")
     if any(other.kind == "tensor" and other is not made for other in found.value.heads()):
@@ -97,7 +97,7 @@ def commuting_factor(step: Callable[[Any], Any], point: Indexed) -> tuple[Indexe
         return None
     rest, factor = found
     slots = point.value.slots
-    generic = Indexed(entries_of(tensor(GENERIC, slots)), (1, 1), ())
+    generic = Indexed(sum_of_head(tensor(GENERIC, slots)), (1, 1), ())
     left, right = lifted(step(generic @ factor)), lifted(step(generic)) @ factor
     if not isinstance(left, Indexed) or left.dims != right.dims or (left - right).value.terms:
         return None
@@ -126,11 +126,11 @@ def _last_factor(point: Indexed) -> tuple[Indexed, Indexed] | None:
             return None
         factors.add((made, column))
         kept = [(other, tuple(1 if i == middle else i for i in at)) for other, at in key if 1 not in at]
-        products.append((coefficient, kept, summed_in(kept, 2)))
+        products.append((coefficient, kept, sizes_summed(kept, 2)))
     if len(factors) != 1:
         return None
     ((made, column),) = factors
-    factor = Indexed(entries_of(made), (1, 1), ())
+    factor = Indexed(sum_of_head(made), (1, 1), ())
     rest = Indexed(collected(products, point.value.slots), (1, 1), ())
     return rest, factor if column == 1 else factor.T
 
@@ -144,9 +144,9 @@ def keeps_symmetry(step: Callable[[Any], Any], point: Indexed) -> bool:
         return False
     slots = point.value.slots
     Z, S = (tensor(name, slots) for name in (GENERIC, GENERIC_START))
-    generic, start = (Indexed(entries_of(made), (1, 1), ()) for made in (Z, S))
+    generic, start = (Indexed(sum_of_head(made), (1, 1), ()) for made in (Z, S))
     exchanging = _exchanging(lambda one, other: {one, other} == {Z, S})
-    given = Rule("of generic matrices", frozenset({"tensor"}), exchanging)
+    given = ProductRule("of generic matrices", frozenset({"tensor"}), exchanging)
     with recording_rules(), extra_rules([given]):  # what is used of generic matrices is not what a proof rests on
         after = lifted(step(generic))
         if not isinstance(after, Indexed) or after.dims != point.dims:

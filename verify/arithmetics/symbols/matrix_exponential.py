@@ -21,11 +21,11 @@ from verify.arithmetics.symbols.sums import (
     Sum,
     as_built,
     contract,
-    entries_of,
     identity_over,
     note_rule,
     single,
     step_named,
+    sum_of_head,
 )
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -123,17 +123,17 @@ def frechet_derivative(first: Sum, second: Sum) -> Sum:
         generators.append(((2, 3, 0, 1), 1))
     sizes = (*one.slots, *two.slots)
     parts = [
-        contract([(leg, [2 * k, 2 * k + 1]), (entries_of(unit(_PAIR, k)), [4])], range(5), dict(enumerate(sizes)))
+        contract([(leg, [2 * k, 2 * k + 1]), (sum_of_head(unit(_PAIR, k)), [4])], range(5), dict(enumerate(sizes)))
         for k, leg in enumerate((one, two))
     ]
     made = head("dexpm", "dexpm", sizes, generated_group(generators, 4), parts[0].plus(parts[1]))
     at = [places[0][k] for k in order] + [places[1][k] for k in turn]
-    return contract([(entries_of(made), at), *beside], slots)
+    return contract([(sum_of_head(made), at), *beside], slots)
 
 
 def part_of_pair(pair: Sum, which: int) -> Sum:
     """M (0) or N (1) of the pair that D(M, N) is a function of; or of one in which tensors have been replaced."""
-    chosen = contract([(pair, range(5)), (entries_of(unit(_PAIR, which)), [4])], range(4))
+    chosen = contract([(pair, range(5)), (sum_of_head(unit(_PAIR, which)), [4])], range(4))
     for slot in ((3, 2), (1, 0))[which]:
         chosen = chosen.without(slot)
     return chosen
@@ -170,7 +170,7 @@ def _core(inner: Sum) -> tuple[Sum, int, list[tuple[Sum, list[int]]]]:
     for k in beside:
         core = core.times(scalar(inner.slots[k]).power(Fraction(-1)))
     sizes = [(inner.slots[k], k) for k in beside]
-    return core, place, [(entries_of(delta(size)), [k, count + k]) for size, k in sizes]
+    return core, place, [(sum_of_head(delta(size)), [k, count + k]) for size, k in sizes]
 
 
 def _is_identity_at(key: Sequence[Factor], row: int, column: int) -> bool:

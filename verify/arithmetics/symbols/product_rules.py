@@ -14,6 +14,8 @@ from verify.arithmetics.symbols.sums import Product, Sum, contract, instance, ru
 
 #: An identity of a larger given size is left as it is.
 MOST_VALUES = 4
+#: Rules that certificates name too.
+COLUMNS, TWO_PARTS = "columns of the identity are orthonormal", "an index is its two parts"
 
 
 def occurrences(factors: list[Factor]) -> Counter[int]:
@@ -90,7 +92,7 @@ def small_identity(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
-@rule("columns of the identity are orthonormal", "selection")
+@rule(COLUMNS, "selection")
 def selections(product: Product, slots: int) -> list[Product] | None:
     """sum_i S(i, a) S(i, b) = delta_ab for one selection, 0 for two that follow one another; sum_ij S(i, j) = length."""
     coefficient, factors, summed = product
@@ -114,7 +116,7 @@ def selections(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
-@rule("an index is its two parts", "grouping")
+@rule(TWO_PARTS, "grouping")
 def groupings(product: Product, slots: int) -> list[Product] | None:
     """G(i, p, q) G(i, r, s) = delta_pr delta_qs G(i, p, q), G(i, p, q) G(j, p, q) = delta_ij G(i, p, q),
     sum_i G(i, p, q) = 1 = sum_pq G(i, p, q): each i is one pair (p, q)."""

@@ -20,12 +20,12 @@ from verify.arithmetics.symbols.scalars import ONE
 from verify.arithmetics.symbols.sums import (
     Sum,
     contract,
-    entries_of,
     extra_rules,
     identity_over,
     keeping_origins,
     note_rule,
     step_named,
+    sum_of_head,
 )
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -66,7 +66,7 @@ class StepInduction:
         Terms stand in the order of the iterates, so that of equal iterates the earlier one gives way to the later one.
         """
         made = {one: tensor(named(one), one.sizes) for one in self.iterates}
-        points = {one: entries_of(other) for one, other in made.items()}
+        points = {one: sum_of_head(other) for one, other in made.items()}
         found = [_replaced(equation, points) for equation in self.equations]
         return [
             Sum(one.slots, dict(sorted(one.terms.items(), key=lambda term: [made.number for made, _ in term[0]])))
@@ -89,14 +89,14 @@ class StepInduction:
             return made.parameter.image([named(other) for other in self.members[made]])  # type: ignore[no-any-return]
         value, slots, rows = self.members[made][0], _argument(made).slots, made.parameter.rows
         generic = tensor(named(value), slots)
-        point = Indexed(entries_of(generic), (rows, len(slots) - rows))
+        point = Indexed(sum_of_head(generic), (rows, len(slots) - rows))
         image: Sum = lifted(made.parameter.step(point)).value
         if made.kind == ITERATE:
             return image
         # the derivative of the image in the iterate, times that of the iterate in the start
         own, ends = range(len(slots)), range(2 * len(slots), 3 * len(slots))
         middle = range(len(slots), 2 * len(slots))
-        slope = entries_of(tensor(named(made), made.sizes))
+        slope = sum_of_head(tensor(named(made), made.sizes))
         return contract([(derivative(image, generic), [*own, *middle]), (slope, [*middle, *ends])], [*own, *ends])
 
 
@@ -154,7 +154,7 @@ def _before(equation: Sum) -> Sum | None:
         for k, (made, at) in enumerate(key):
             one, at = (state_of(made), at[:-1]) if k == place else (made, at)
             assert one is not None
-            parts.append((entries_of(one), at))
+            parts.append((sum_of_head(one), at))
         total = total.plus(contract(parts, out, {slot: equation.slots[slot] for slot in out}), value)
     return total
 
@@ -186,7 +186,7 @@ def _of_like_starts(induction: StepInduction) -> list[Sum]:
     found = []
     for one, other in itertools.combinations(induction.iterates, 2):
         if one.sizes == other.sizes and start_of(one).key == start_of(other).key:
-            found.append(entries_of(one).plus(entries_of(other), -ONE))
+            found.append(sum_of_head(one).plus(sum_of_head(other), -ONE))
     return [one for one in found if one.key not in known]
 
 
@@ -241,6 +241,6 @@ def _replaced(equation: Sum, points: Mapping[Head, Sum]) -> Sum:
         for made, at in key:
             if made.inner is not None and made not in points and any(map(_moves, made.inner.heads())):
                 raise ArithmeticUnsupported("a function of an iterate in what an induction is to show")
-            parts.append((points[made] if made in points else entries_of(made), at))
+            parts.append((points[made] if made in points else sum_of_head(made), at))
         total = total.plus(contract(parts, out, dict(enumerate(equation.slots))), value)
     return total

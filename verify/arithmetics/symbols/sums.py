@@ -26,7 +26,7 @@ Product = tuple[Scalar, list[Factor], dict[int, Size]]
 Rewriting = Callable[[Product, int], list[Product] | None]
 
 
-class Rule(NamedTuple):
+class ProductRule(NamedTuple):
     """A rewriting rule: its name in records, the kinds of heads of which one has to occur, and what it does."""
 
     name: str
@@ -37,7 +37,7 @@ class Rule(NamedTuple):
 #: More terms than this in one sum are refused.
 MOST_TERMS = 20000
 
-_rules: list[Rule] = []
+_rules: list[ProductRule] = []
 _steps: list[str] = []
 _used: contextvars.ContextVar[set[str] | None] = contextvars.ContextVar("rules_used", default=None)
 _keeping: contextvars.ContextVar[bool] = contextvars.ContextVar("origins_kept", default=False)
@@ -53,7 +53,7 @@ def rule(name: str, *kinds: str) -> Callable[[Rewriting], Rewriting]:
     """Register a rewriting rule for products in which a head of one of `kinds` occurs."""
 
     def register(function: Rewriting) -> Rewriting:
-        _rules.append(Rule(name, frozenset(kinds), function))
+        _rules.append(ProductRule(name, frozenset(kinds), function))
         return function
 
     return register
@@ -83,7 +83,7 @@ def note_rule(name: str) -> None:
 
 
 @contextlib.contextmanager
-def extra_rules(rules: Iterable[Rule]) -> Iterator[None]:
+def extra_rules(rules: Iterable[ProductRule]) -> Iterator[None]:
     """Apply more rules inside the block: the hypotheses of a claim."""
     added = list(rules)
     _rules.extend(added)
@@ -231,10 +231,10 @@ def constant(value: Scalar, slots: Sequence[Size] = ()) -> Sum:
 def single(head: Head, indices: Sequence[int], slots: Sequence[Size]) -> Sum:
     """One factor; indices beyond the slots are summed."""
     factors = [(head, tuple(indices))]
-    return collected([(ONE, factors, summed_in(factors, len(slots)))], slots)
+    return collected([(ONE, factors, sizes_summed(factors, len(slots)))], slots)
 
 
-def entries_of(head: Head) -> Sum:
+def sum_of_head(head: Head) -> Sum:
     """A head as a sum over its own slots."""
     return single(head, range(len(head.sizes)), head.sizes)
 
@@ -242,10 +242,10 @@ def entries_of(head: Head) -> Sum:
 def identity_over(sizes: Sequence[Size]) -> Sum:
     """1 where indices of these sizes are equal to others of the same sizes, one by one; slots: the ones, then the others."""
     count = len(sizes)
-    return contract([(entries_of(delta(size)), [k, count + k]) for k, size in enumerate(sizes)], range(2 * count))
+    return contract([(sum_of_head(delta(size)), [k, count + k]) for k, size in enumerate(sizes)], range(2 * count))
 
 
-def summed_in(factors: Sequence[Factor], slots: int) -> dict[int, Size]:
+def sizes_summed(factors: Sequence[Factor], slots: int) -> dict[int, Size]:
     """The indices of a product that are no slots, with their sizes."""
     return {index: head.sizes[k] for head, indices in factors for k, index in enumerate(indices) if index >= slots}
 
