@@ -16,8 +16,9 @@ import sympy
 from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.heads import AT_STEP, Head, Size
 from verify.arithmetics.symbols.iterates import COMMUTED, ITERATE
+from verify.arithmetics.symbols.positions import ORDER
 from verify.arithmetics.symbols.recorded_iterates import Inductions, Iterates
-from verify.arithmetics.symbols.recorded_structures import ORDER, of_structure
+from verify.arithmetics.symbols.recorded_structures import of_structure
 from verify.arithmetics.symbols.recurrences import STEPPED
 from verify.arithmetics.symbols.scalars import Scalar, scalar
 from verify.arithmetics.symbols.sums import Sum
