@@ -13,7 +13,7 @@ import torch
 from tests.symbolic_cases import disagreement, newton_schulz, slope_disagreement
 from verify.arithmetics.symbols import calculus, named
 from verify.arithmetics.symbols.difference import prove
-from verify.arithmetics.symbols.hypothesis_rules import hypothesis_on
+from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, hypothesis_on
 from verify.arithmetics.symbols.identity_certificates import NotRecorded, certificate_of, statement_of
 from verify.arithmetics.symbols.iterates import along
 from verify.arithmetics.symbols.iteration_forms import BY_INDUCTION, SYMMETRIC
@@ -143,17 +143,16 @@ def test_what_has_no_form_is_refused(name: str) -> None:
 # -- induction over the steps ------------------------------------------------------------------------------------------
 
 R = named("R", *map(size_symbol, "nn"))
-ORTHOGONAL = hypothesis_on("R", "has orthonormal rows", R.value.slots)
+
+
+def orthogonal(_: Any) -> list[HypothesisRule]:
+    return [hypothesis_on("R", "has orthonormal rows", R.value.slots)]
 
 
 def commutes(step: Callable[[Any], Any], given: bool = True, end: Callable[[Any], Any] = lambda B: B @ R) -> bool:
     """Whether it is proved that the iterates of M R are the ends of those of M."""
     return prove(
-        lambda _: iterated(K, step, M @ R),
-        lambda _: end(iterated(K, step, M)),
-        dict,
-        None,
-        [ORTHOGONAL] if given else [],
+        lambda _: iterated(K, step, M @ R), lambda _: end(iterated(K, step, M)), dict, None, orthogonal if given else []
     ).proved
 
 
@@ -178,7 +177,7 @@ FALSE_INDUCTIONS: dict[str, Callable[[], bool]] = {
             lambda _: iterated(K + 1, newton_schulz, M) @ R,
             dict,
             None,
-            [ORTHOGONAL],
+            orthogonal,
         ).proved
     ),
     "only under the conclusion": lambda: commutes(lambda Z: Z @ Z.T @ Z @ R),

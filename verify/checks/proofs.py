@@ -130,7 +130,7 @@ def _given(claim: Claim, operands: Mapping[str, Any]) -> list[HypothesisRule]:
                 found.append(vanishing(item.text, [part.value for part in parts]))
             else:
                 found.append(hypothesis_on(item.of, item.property, _sizes_of(operands, item)))
-            stack.enter_context(extra_rules(found[-1].rules()))
+            stack.enter_context(extra_rules(found[-1].rules))
     return found
 
 

@@ -147,7 +147,7 @@ def prove(
         except Exception as error:
             return Proof(False, _described(error))
         used = stack.enter_context(recording_rules())
-        stack.enter_context(extra_rules([rule for hypothesis in given for rule in hypothesis.rules()]))
+        stack.enter_context(extra_rules(rule for hypothesis in given for rule in hypothesis.rules))
         proof = _both_sides(formula, oracle, inputs)
         # what the mutants use is not what the proof rests on
         names = [hypothesis.name for hypothesis in given]
