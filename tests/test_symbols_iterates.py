@@ -152,7 +152,11 @@ def orthogonal(_: Any) -> list[HypothesisRule]:
 def commutes(step: Callable[[Any], Any], given: bool = True, end: Callable[[Any], Any] = lambda B: B @ R) -> bool:
     """Whether it is proved that the iterates of M R are the ends of those of M."""
     return prove(
-        lambda _: iterated(K, step, M @ R), lambda _: end(iterated(K, step, M)), dict, None, orthogonal if given else []
+        lambda _: iterated(K, step, M @ R),
+        lambda _: end(iterated(K, step, M)),
+        dict,
+        None,
+        orthogonal if given else None,
     ).proved
 
 

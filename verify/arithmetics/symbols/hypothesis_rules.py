@@ -51,7 +51,8 @@ class BothSides:
 class HypothesisRule:
     """A property of one tensor or of several: its name in the record of a proof, its rules, and what certificates say of it.
 
-    Those are equations, or that the tensor `of` has the property `wanted` of its parts.
+    Those are equations, or that the tensor `of` has the property `wanted` of its parts.  Its rules rest on others too, those
+    whose names are in `read`, where what it says was rewritten by them.
     """
 
     name: str
@@ -60,6 +61,7 @@ class HypothesisRule:
     of: str = ""
     wanted: str = ""
     sizes: tuple[Size, ...] = ()
+    read: frozenset[str] = frozenset()
 
 
 def _of_products(name: str, rewriting: Rewriting) -> ProductRule:
