@@ -15,7 +15,7 @@ import torch
 from tests.claims_that_fail import toy
 from verify.arithmetics.symbols import named, pairings
 from verify.arithmetics.symbols.difference import float_values
-from verify.arithmetics.symbols.hypothesis_rules import normal_entries as granted
+from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, hypothesis_on
 from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.sums import extra_rules
 from verify.checks.proofs import proved
@@ -24,9 +24,15 @@ from verify.checks.settings import EFFORTS, Settings
 from verify.matrix import rational, sqrt
 from verify.oracles import Normal, expectation
 from verify.vocabulary import ArithmeticUnsupported, Claim, Equal, InputError, RegistryError, Shape, Size
-from verify.vocabulary.hypotheses import normal_entries
+from verify.vocabulary.hypotheses import NORMAL_ENTRIES, normal_entries
 
 pytestmark = pytest.mark.kept
+
+
+def granted(name: str) -> HypothesisRule:
+    """That a matrix has normal entries."""
+    return hypothesis_on(name, NORMAL_ENTRIES, ())
+
 
 n, d = (sympy.Symbol(name, positive=True, integer=True) for name in "nd")
 
@@ -67,7 +73,7 @@ def in_numbers(f: Any, A: Any, columns: int) -> Any:
 
 
 def in_symbols(f: Any, A: np.ndarray, columns: int) -> np.ndarray:
-    with extra_rules([rule for name in VARIANCES for rule in granted(name).rules()]):
+    with extra_rules([rule for name in VARIANCES for rule in granted(name).rules]):
         found = expectation(f, **normals(f, len(A), d))(A=named("A", len(A), len(A)))
     shape = (len(A), d) if f is odd else (1, 1) if f is first_row_cubed else A.shape
     return float_values(found, NumericPoint({d: columns}, {"A": A})).reshape(
@@ -162,7 +168,7 @@ def test_an_expectation_is_proved_by_a_quoted_assumption_alone() -> None:
 
 
 def test_an_input_with_the_name_of_a_random_matrix_is_not_random() -> None:
-    with extra_rules(granted("X").rules()):
+    with extra_rules(granted("X").rules):
         own, other = (expectation(gram, X=Normal(n, d))(A=named(name, n, n)) for name in "XA")
         assert {head.name for head in own.value.heads()} - {""} == {"X"}
         assert {head.name for head in other.value.heads()} - {""} == {"A"}
@@ -179,7 +185,7 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(InputError, match="f: expected a matrix"):
         expectation(lambda X, A: (X @ X.T * A)[0], X=Normal(1, 1))(A=one)
     with (
-        extra_rules(granted("X").rules()),
+        extra_rules(granted("X").rules),
         pytest.raises(ArithmeticUnsupported, match="the expectation of power of the random X"),
     ):
         expectation(lambda X, A: A / (X @ X.T), X=Normal(n, n))(A=named("A", n, n))

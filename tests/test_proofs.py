@@ -35,7 +35,7 @@ from verify.vocabulary import (
     Shape,
     load,
 )
-from verify.vocabulary.hypotheses import orthonormal_columns, skew, symmetric
+from verify.vocabulary.hypotheses import idempotent, orthonormal_columns, skew, symmetric
 
 pytestmark = pytest.mark.kept("docs/all-sizes.md", "docs/papers")
 
@@ -284,6 +284,24 @@ def test_hypotheses_are_read_by_those_before_them() -> None:
     record = check_of(claim)
     assert record.outcome == UPHELD, record.message
     assert record.details["hypotheses"] == ["S is skew", "S turns by quarters"]
+
+
+def test_a_proof_rests_on_what_its_hypotheses_have_read() -> None:
+    said = ["S is symmetric", "S has orthonormal columns", "S is idempotent"]
+    made = (symmetric, orthonormal_columns, idempotent)
+    given = tuple(property_("S", stated=text) for property_, text in zip(made, said, strict=True))
+    claim = toy("only-the-identity", Equal(), all_sizes=True, assumptions=said, hypotheses=given)
+
+    @claim.formula
+    def matrix(S: Square) -> Any:
+        return S
+
+    claim.oracle(lambda S: eye(S.shape[0]) + 0 * S)
+    claim.mutant("doubled", lambda value: 2 * value)
+    claim.mutant("negated", lambda value: -value)
+    proof = proofs.prove_claim(claim)
+    assert proof.proved, proof.reason
+    assert proof.hypotheses == said  # a symmetric projection alone is another matrix
 
 
 def test_a_hypothesis_on_what_is_no_input_is_no_proof() -> None:

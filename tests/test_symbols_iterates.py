@@ -13,7 +13,7 @@ import torch
 from tests.symbolic_cases import disagreement, newton_schulz, slope_disagreement
 from verify.arithmetics.symbols import calculus, named
 from verify.arithmetics.symbols.difference import prove
-from verify.arithmetics.symbols.hypothesis_rules import hypothesis_on
+from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, hypothesis_on
 from verify.arithmetics.symbols.identity_certificates import NotRecorded, certificate_of, statement_of
 from verify.arithmetics.symbols.iterates import along
 from verify.arithmetics.symbols.iteration_forms import BY_INDUCTION, SYMMETRIC
@@ -143,7 +143,10 @@ def test_what_has_no_form_is_refused(name: str) -> None:
 # -- induction over the steps ------------------------------------------------------------------------------------------
 
 R = named("R", *map(size_symbol, "nn"))
-ORTHOGONAL = hypothesis_on("R", "has orthonormal rows", R.value.slots)
+
+
+def orthogonal(_: Any) -> list[HypothesisRule]:
+    return [hypothesis_on("R", "has orthonormal rows", R.value.slots)]
 
 
 def commutes(step: Callable[[Any], Any], given: bool = True, end: Callable[[Any], Any] = lambda B: B @ R) -> bool:
@@ -153,7 +156,7 @@ def commutes(step: Callable[[Any], Any], given: bool = True, end: Callable[[Any]
         lambda _: end(iterated(K, step, M)),
         dict,
         None,
-        [ORTHOGONAL] if given else [],
+        orthogonal if given else None,
     ).proved
 
 
@@ -178,7 +181,7 @@ FALSE_INDUCTIONS: dict[str, Callable[[], bool]] = {
             lambda _: iterated(K + 1, newton_schulz, M) @ R,
             dict,
             None,
-            [ORTHOGONAL],
+            orthogonal,
         ).proved
     ),
     "only under the conclusion": lambda: commutes(lambda Z: Z @ Z.T @ Z @ R),

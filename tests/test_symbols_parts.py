@@ -222,7 +222,7 @@ def with_hypotheses(function: Callable[..., Any], drawn: tuple[int, int, int]) -
     formal["W"] = named("W", SIZES["D"], width)
     given = [hypothesis_on("X", UNIT_PARTS + "H", formal["X"].value.slots)]
     given.append(hypothesis_on("W", "has skew blocks", formal["W"].value.slots))
-    with extra_rules([rule for hypothesis in given for rule in hypothesis.rules()]), recording_rules() as used:
+    with extra_rules([rule for hypothesis in given for rule in hypothesis.rules]), recording_rules() as used:
         found = float_values(
             function(**formal, N=width), NumericPoint({**dict(zip(SIZES.values(), drawn, strict=True))}, arrays)
         )

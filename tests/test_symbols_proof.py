@@ -12,14 +12,7 @@ from theorems.hessian.part_3_structure.functional import THEOREM_32_QK
 from theorems.hessian.part_b_derivatives.jacobian_scaling import SCALING
 from verify.arithmetics.symbols import named
 from verify.arithmetics.symbols.difference import prove
-from verify.arithmetics.symbols.hypothesis_rules import (
-    idempotent,
-    orthonormal_columns,
-    orthonormal_rows,
-    skew,
-    symmetric,
-    unit_rows,
-)
+from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, hypothesis_on
 from verify.arithmetics.symbols.latex import sum_latex
 from verify.arithmetics.symbols.pairings import expectation
 from verify.checks.proofs import prove_claim, spot_check
@@ -33,6 +26,7 @@ from verify.vocabulary.shapes import Shape, checked
 pytestmark = pytest.mark.kept
 
 n, d, k = SIZES["n"], SIZES["d"], SIZES["k"]
+DIMS = {"X": (n, d), "W": (d, k), "G": (d, d)}
 
 
 def test_theorem_32_is_proved_and_its_mutants_are_not() -> None:
@@ -55,11 +49,14 @@ def test_a_refuted_claim_is_not_proved() -> None:
     assert proof.remaining
 
 
-def proof_of(left: Any, right: Any, *hypotheses: Any, mutants: Any = None) -> Any:
+def proof_of(left: Any, right: Any, *hypotheses: tuple[str, str], mutants: Any = None) -> Any:
     def inputs() -> dict[str, Any]:
-        return {"X": named("X", n, d), "W": named("W", d, k), "G": named("G", d, d)}
+        return {name: named(name, *dims) for name, dims in DIMS.items()}
 
-    return prove(lambda given: left(**given), lambda given: right(**given), inputs, mutants, hypotheses)
+    def given(_: Any) -> list[HypothesisRule]:
+        return [hypothesis_on(name, wanted, DIMS[name]) for name, wanted in hypotheses]
+
+    return prove(lambda operands: left(**operands), lambda operands: right(**operands), inputs, mutants, given)
 
 
 def test_an_error_is_never_a_proof() -> None:
@@ -104,27 +101,34 @@ def test_mutants_that_do_not_fit_are_told_from_those_that_leave_terms() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "hypothesis"),
+    ("left", "right", "given"),
     [
-        (lambda X, W, G: W.T @ W, lambda X, W, G: eye(k), orthonormal_columns("W", k)),
-        (lambda X, W, G: W @ W.T @ G, lambda X, W, G: G, orthonormal_rows("W", d)),
-        (lambda X, W, G: row_sums(X * X), lambda X, W, G: ones(n, 1), unit_rows("X")),
-        (lambda X, W, G: G @ W, lambda X, W, G: G.T @ W, symmetric("G")),
-        (lambda X, W, G: G @ G + G.T @ G, lambda X, W, G: 0 * G, skew("G")),
-        (lambda X, W, G: G @ G @ G, lambda X, W, G: G, idempotent("G")),
-        (lambda X, W, G: softmax(X @ G @ X.T), lambda X, W, G: softmax(X @ G.T @ X.T), symmetric("G")),
+        (lambda X, W, G: W.T @ W, lambda X, W, G: eye(k), ("W", "has orthonormal columns")),
+        (lambda X, W, G: W @ W.T @ G, lambda X, W, G: G, ("W", "has orthonormal rows")),
+        (lambda X, W, G: row_sums(X * X), lambda X, W, G: ones(n, 1), ("X", "has unit rows")),
+        (lambda X, W, G: G @ W, lambda X, W, G: G.T @ W, ("G", "is symmetric")),
+        (lambda X, W, G: G @ G + G.T @ G, lambda X, W, G: 0 * G, ("G", "is skew")),
+        (lambda X, W, G: G @ G @ G, lambda X, W, G: G, ("G", "is idempotent")),
+        (lambda X, W, G: softmax(X @ G @ X.T), lambda X, W, G: softmax(X @ G.T @ X.T), ("G", "is symmetric")),
     ],
 )
-def test_a_hypothesis_proves_only_where_it_is_given(left: Any, right: Any, hypothesis: Any) -> None:
+def test_a_hypothesis_proves_only_where_it_is_given(left: Any, right: Any, given: tuple[str, str]) -> None:
     assert not proof_of(left, right).proved
-    proof = proof_of(left, right, hypothesis)
+    proof = proof_of(left, right, given)
     assert proof.proved, proof.remaining
-    assert proof.hypotheses == [hypothesis.name]
+    assert proof.hypotheses == [" ".join(given)]
     assert not proof_of(left, right).proved  # and nothing of it lingers
 
 
 def test_an_unused_hypothesis_is_not_in_the_record() -> None:
-    assert proof_of(lambda X, W, G: X @ W, lambda X, W, G: X @ W, orthonormal_columns("W", k)).hypotheses == []
+    given = ("W", "has orthonormal columns")
+    assert proof_of(lambda X, W, G: X @ W, lambda X, W, G: X @ W, given).hypotheses == []
+
+
+def test_a_hypothesis_holds_of_a_matrix_whose_symmetry_is_known_too() -> None:
+    projection = [("G", "is idempotent"), ("G", "is symmetric")]
+    for given in (projection, projection[::-1]):
+        assert proof_of(lambda X, W, G: G.T @ G @ (G.T @ W), lambda X, W, G: G @ W, *given).proved
 
 
 def test_covariance_of_all_logits() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, hypothes
 from verify.arithmetics.symbols.indexed import Indexed
 from verify.arithmetics.symbols.latex import normal_form_latex
 from verify.arithmetics.symbols.matrix_exponential_rules import MEAN_TIMES_MATRIX
-from verify.arithmetics.symbols.sums import extra_rules, trying_first
+from verify.arithmetics.symbols.sums import extra_rules, recording_rules, trying_first
 from verify.arithmetics.tracing import value_of
 from verify.checks.asked_kinds import kind_asked
 from verify.checks.certified import certified, kept_of
@@ -124,13 +125,15 @@ def _given(claim: Claim, operands: Mapping[str, Any]) -> list[HypothesisRule]:
     found: list[HypothesisRule] = []
     with contextlib.ExitStack() as stack:
         for item in claim.hypotheses:
-            if isinstance(item, Assumption):
-                assert item.zero is not None
-                parts = parts_of(value_of(claim.evaluate(item.zero, operands)))
-                found.append(vanishing(item.text, [part.value for part in parts]))
-            else:
-                found.append(hypothesis_on(item.of, item.property, _sizes_of(operands, item)))
-            stack.enter_context(extra_rules(found[-1].rules()))
+            with recording_rules() as read:
+                if isinstance(item, Assumption):
+                    assert item.zero is not None
+                    parts = parts_of(value_of(claim.evaluate(item.zero, operands)))
+                    made = vanishing(item.text, [part.value for part in parts])
+                else:
+                    made = hypothesis_on(item.of, item.property, _sizes_of(operands, item))
+            found.append(replace(made, read=frozenset(read & {earlier.name for earlier in found})))
+            stack.enter_context(extra_rules(made.rules))
     return found
 
 

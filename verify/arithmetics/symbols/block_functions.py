@@ -11,7 +11,7 @@ from verify.arithmetics.symbols.heads import Head
 from verify.arithmetics.symbols.indexed import Indexed, common, entrywise, identity
 from verify.arithmetics.symbols.matrix_exponential import exponential_of_matrix, frechet_derivative, mean_exponential
 from verify.arithmetics.symbols.matrix_exponential_rules import without_left
-from verify.arithmetics.symbols.sums import Sum, as_built, contract, note_rule, single, step_named
+from verify.arithmetics.symbols.sums import Sum, as_built, contract, note_rule, step_named, sum_of_head
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 DIAGONAL = step_named("exponential and inverse of blocks on the diagonal")
@@ -153,7 +153,7 @@ def _left_factor(row: Sequence[Indexed], right: Sequence[Indexed]) -> Indexed | 
 
 def _matrix_of(tensor: Head, place: int) -> Indexed:
     """A tensor of two slots as the matrix whose rows are its slot `place`."""
-    made = Indexed(single(tensor, (0, 1), tensor.sizes), (1, 1))
+    made = Indexed(sum_of_head(tensor), (1, 1))
     return made if place == 0 else made.T
 
 

@@ -17,7 +17,7 @@ from verify.arithmetics.symbols.indexed import Indexed, filled, identity, lifted
 from verify.arithmetics.symbols.positions import in_blocks
 from verify.arithmetics.symbols.scalars import ZERO
 from verify.arithmetics.symbols.sizes import plain, size_of
-from verify.arithmetics.symbols.sums import single
+from verify.arithmetics.symbols.sums import sum_of_head
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 #: The sum of matrices, at least one.
@@ -342,4 +342,4 @@ def _unit(count: int, place: int) -> Indexed:
     size = size_of("count", count)
     if count == 1:
         return lifted(1).reshape(1, 1)
-    return Indexed(single(unit(size, place), (0,), (size,)), (1, 0))
+    return Indexed(sum_of_head(unit(size, place)), (1, 0))

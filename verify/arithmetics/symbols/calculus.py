@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from verify.arithmetics.symbols.function_heads import inverse_of, of_entries, power, softmax_of
-from verify.arithmetics.symbols.heads import Head, delta
+from verify.arithmetics.symbols.heads import Head
 from verify.arithmetics.symbols.iterates import ITERATE, ITERATE_SLOPE, along, iterate_of, slope_of
 from verify.arithmetics.symbols.matrix_exponential import (
     exponential_of_matrix,
@@ -14,9 +14,20 @@ from verify.arithmetics.symbols.matrix_exponential import (
     mean_exponential,
     part_of_pair,
 )
-from verify.arithmetics.symbols.product_rules import instance
 from verify.arithmetics.symbols.scalars import ONE, rational_scalar
-from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, contract, note_rule, single, step_named
+from verify.arithmetics.symbols.sums import (
+    Product,
+    Sum,
+    as_built,
+    collected,
+    contract,
+    identity_over,
+    instance,
+    note_rule,
+    sizes_summed,
+    step_named,
+    sum_of_head,
+)
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The heads that have a derivative, each with the name of its rule.
@@ -37,7 +48,7 @@ def _derivative(value: Sum, by: Head, known: dict[Head, Sum | None]) -> Sum:
     products: list[Product] = []
     for key, coefficient in value.terms.items():
         factors = [(made, tuple(i if i < count else i + more for i in indices)) for made, indices in key]
-        summed = {i: made.sizes[k] for made, indices in factors for k, i in enumerate(indices) if i >= count + more}
+        summed = sizes_summed(factors, count + more)
         for position, (made, indices) in enumerate(factors):
             if made not in known:
                 known[made] = _of_head(made, by, known)
@@ -51,10 +62,7 @@ def _derivative(value: Sum, by: Head, known: dict[Head, Sum | None]) -> Sum:
 def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:
     """d head / d by over the slots of both, or None where it does not depend on it."""
     if made is by:
-        n = len(by.sizes)
-        slots = list(range(2 * n))
-        pairs = [(single(delta(size), (0, 1), (size, size)), [k, n + k]) for k, size in enumerate(by.sizes)]
-        return contract(pairs, slots)
+        return identity_over(by.sizes)
     if made.inner is None or by not in made.inner.heads():
         return None
     if made.kind == "step":
@@ -75,7 +83,7 @@ def _of_head(made: Head, by: Head, known: dict[Head, Sum | None]) -> Sum | None:
     count, more = len(inner.slots), len(by.sizes)
     slots = list(range(count + more))
     own = list(range(count))
-    itself = single(made, own, made.sizes)
+    itself = sum_of_head(made)
     if made.kind == "exp":
         return contract([(itself, own), (slope, slots)], slots).times(made.parameter)
     if made.kind == "power":
@@ -138,7 +146,7 @@ def _rebuilt(value: Sum, replace: Callable[[Head], Sum | None], known: dict[Head
                 known[made] = _replaced(made, replace, known)
             new = known[made]
             changed = changed or new is not None
-            parts.append((new if new is not None else single(made, range(len(made.sizes)), made.sizes), list(indices)))
+            parts.append((new if new is not None else sum_of_head(made), list(indices)))
         if not changed:
             found = found.plus(Sum(value.slots, {key: coefficient}))
             continue

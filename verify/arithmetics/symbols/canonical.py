@@ -25,7 +25,7 @@ def canonical(factors: Sequence[Factor], slots: int) -> tuple[Key, int]:
     The sign is 0 where the product vanishes by a skew symmetry.
     """
     if len(factors) == 1 and all(i < slots for i in factors[0][1]):  # the commonest case
-        (head, indices), sign = _settled(factors[0])
+        (head, indices), sign = settled(factors[0])
         return ((head, indices),), sign
     names: dict[int, int] = {}
     numbered = tuple(
@@ -54,13 +54,13 @@ def _canonical(factors: Key, slots: int) -> tuple[Key, int]:
             used = max([used, *(i - slots + 1 for i in indices)])
             result.append((head, tuple(i if i < slots else i + offset for i in indices)))
         offset += used
-    settled = []
+    ordered = []
     for factor in result:
-        kept, its_sign = _settled(factor)
-        settled.append(kept)
+        kept, its_sign = settled(factor)
+        ordered.append(kept)
         sign *= its_sign
-    settled.sort(key=_number)
-    return tuple(settled), sign
+    ordered.sort(key=_number)
+    return tuple(ordered), sign
 
 
 def _number(factor: Factor) -> tuple[int, tuple[int, ...]]:
@@ -71,7 +71,7 @@ def _numbers(factors: Sequence[Factor]) -> Numbers:
     return tuple((head.number, indices) for head, indices in factors)
 
 
-def _settled(factor: Factor) -> tuple[Factor, int]:
+def settled(factor: Factor) -> tuple[Factor, int]:
     """The factor with the least indices among its symmetric forms; sign 0 where one form has both signs."""
     head, indices = factor
     if len(head.symmetries) == 1:
@@ -108,7 +108,7 @@ def _component(factors: list[Factor], slots: int) -> tuple[list[Factor], int]:
             if index >= slots:
                 sizes[index] = head.size_names[slot]
     if not sizes:
-        kept, sign = _settled(factors[0])
+        kept, sign = settled(factors[0])
         return [kept], sign
     ranks = {size: rank for rank, size in enumerate(sorted(set(sizes.values())))}
     colours = _refined(factors, {index: ranks[size] for index, size in sizes.items()}, slots)
@@ -177,14 +177,14 @@ def _search(
 
 def _exchangeable(factors: list[Factor], one: int, other: int) -> bool:
     swap = {one: other, other: one}
-    swapped = [_settled((head, tuple(swap.get(i, i) for i in indices)))[0] for head, indices in factors]
-    return sorted(map(_number, swapped)) == sorted(_number(_settled(factor)[0]) for factor in factors)
+    swapped = [settled((head, tuple(swap.get(i, i) for i in indices)))[0] for head, indices in factors]
+    return sorted(map(_number, swapped)) == sorted(_number(settled(factor)[0]) for factor in factors)
 
 
 def _leaf(factors: list[Factor], names: Mapping[int, int], leaves: dict[Numbers, tuple[list[Factor], int]]) -> None:
     sign, renamed = 1, []
     for head, indices in factors:
-        kept, its_sign = _settled((head, tuple(names.get(i, i) for i in indices)))
+        kept, its_sign = settled((head, tuple(names.get(i, i) for i in indices)))
         sign *= its_sign
         renamed.append(kept)
     renamed.sort(key=_number)

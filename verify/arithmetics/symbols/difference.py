@@ -128,13 +128,13 @@ def prove(
     oracle: Side,
     inputs: Callable[[], Mapping[str, Any]],
     mutants: Mapping[str, Side] | None = None,
-    hypotheses: Sequence[HypothesisRule] | Callable[[Mapping[str, Any]], Sequence[HypothesisRule]] = (),
+    hypotheses: Callable[[Mapping[str, Any]], Sequence[HypothesisRule]] | None = None,
     enough: int | None = None,
 ) -> Proof:
     """Try to prove formula = oracle on symbolic inputs.
 
     Nothing but a difference without terms counts as a proof: an error of any kind, terms that remain, or a wrong
-    variant that reduces to the truth, are reasons why there is none.  Hypotheses may be made from the inputs.  The wrong
+    variant that reduces to the truth, are reasons why there is none.  Hypotheses are made from the inputs.  The wrong
     variants are tried in their order, all of them or until `enough` are told apart, which is one at least where both sides
     are the number 0.
     """
@@ -143,16 +143,19 @@ def prove(
         conditions = stack.enter_context(recording_conditions())
         try:
             with keeping_origins():
-                given = hypotheses(traced_inputs(inputs())) if callable(hypotheses) else hypotheses
+                given = hypotheses(traced_inputs(inputs())) if hypotheses is not None else ()
         except Exception as error:
             return Proof(False, _described(error))
         used = stack.enter_context(recording_rules())
-        stack.enter_context(extra_rules([rule for hypothesis in given for rule in hypothesis.rules()]))
+        stack.enter_context(extra_rules(rule for hypothesis in given for rule in hypothesis.rules))
         proof = _both_sides(formula, oracle, inputs)
         # what the mutants use is not what the proof rests on
         names = [hypothesis.name for hypothesis in given]
         proof.given = list(given)
-        proof.hypotheses = [name for name in names if name in used]
+        rested = set(used)
+        for hypothesis in reversed(given):  # each reads those before it
+            rested |= hypothesis.read if hypothesis.name in rested else set()
+        proof.hypotheses = [name for name in names if name in rested]
         proof.rules = sorted(used - set(names))
         proof.conditions = sorted(conditions, key=str)
         if proof.proved:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from verify.arithmetics.symbols.canonical import Factor
+from verify.arithmetics.symbols.canonical import Factor, settled
 from verify.arithmetics.symbols.function_heads import exponential, power, softmax_of
 from verify.arithmetics.symbols.heads import Head, Size
 from verify.arithmetics.symbols.product_rules import occurrences
 from verify.arithmetics.symbols.scalars import ONE
-from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule
+from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, instance, rule
 
 #: What E_ij is made of: exponentials whose indices are those of the rows, then that of the column.
 Pattern = tuple[Factor, ...]
-
-
-def _settled(factor: Factor) -> Factor:
-    """The least of the forms that symmetries of the head give a factor."""
-    head, indices = factor
-    return head, min(tuple(indices[i] for i in perm) for perm, _ in head.symmetries)
 
 
 def _pattern(inner: Sum) -> Pattern | None:
@@ -33,14 +27,14 @@ def _pattern(inner: Sum) -> Pattern | None:
 
 
 def _at(pattern: Pattern, places: tuple[int, ...]) -> list[Factor]:
-    return [_settled((head, tuple(places[i] for i in indices))) for head, indices in pattern]
+    return [settled((head, tuple(places[i] for i in indices)))[0] for head, indices in pattern]
 
 
 def _groups(
     pattern: Pattern, rows: tuple[int, ...], factors: list[Factor], summed: dict[int, Size]
 ) -> tuple[list[int], list[int]]:
     """The columns j for which E_ij is in the product: those that occur elsewhere too, and those that make a Z_i."""
-    present = {_settled(factor) for factor in factors if factor[0].kind == "exp"}
+    present = {settled(factor)[0] for factor in factors if factor[0].kind == "exp"}
     counts = occurrences(factors)
     entries: list[int] = []
     masses: list[int] = []
@@ -56,7 +50,7 @@ def _groups(
 def _without(factors: list[Factor], pattern: Pattern, rows: tuple[int, ...], columns: list[int]) -> list[Factor]:
     """The product without E_ij for each of the columns j."""
     gone = {factor for column in columns for factor in _at(pattern, (*rows, column))}
-    return [factor for factor in factors if factor[0].kind != "exp" or _settled(factor) not in gone]
+    return [factor for factor in factors if factor[0].kind != "exp" or settled(factor)[0] not in gone]
 
 
 @rule("softmax times its normaliser is the exponential", "softmax")
@@ -108,25 +102,8 @@ def exponential_over_sum(product: Product, slots: int) -> list[Product] | None:
         parts.append((power(made.inner, made.parameter + len(entries)), list(rows)))  # type: ignore[arg-type]
         open_labels = sorted({*rows, *entries})
         sizes = dict(zip((*rows, entries[0]), logits.slots, strict=True)) | {j: logits.slots[-1] for j in entries}
-        joined = contract(parts, open_labels, sizes)
-        return [
-            (coefficient * value, rest + _renamed(key, open_labels, names), {**summed, **_sizes(key, names)})
-            for key, value in joined.terms.items()
-            for names in [_names(key, len(open_labels))]
-        ]
+        return list(instance(contract(parts, open_labels, sizes), open_labels, coefficient, rest, summed))
     return None
-
-
-def _names(key: Pattern, count: int) -> dict[int, int]:
-    return {index: fresh() for index in {i for _, indices in key for i in indices} if index >= count}
-
-
-def _renamed(key: Pattern, labels: list[int], names: dict[int, int]) -> list[Factor]:
-    return [(head, tuple(names[i] if i in names else labels[i] for i in indices)) for head, indices in key]
-
-
-def _sizes(key: Pattern, names: dict[int, int]) -> dict[int, Size]:
-    return {names[i]: head.sizes[k] for head, indices in key for k, i in enumerate(indices) if i in names}
 
 
 def _logits(made: Head) -> Sum | None:

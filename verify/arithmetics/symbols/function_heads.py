@@ -16,7 +16,16 @@ import sympy
 from verify.arithmetics.symbols.canonical import Factor, canonical, components
 from verify.arithmetics.symbols.heads import Head, head
 from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar, scalar
-from verify.arithmetics.symbols.sums import Sum, as_built, constant, contract, note_rule, single, step_named
+from verify.arithmetics.symbols.sums import (
+    Sum,
+    as_built,
+    constant,
+    contract,
+    note_rule,
+    single,
+    step_named,
+    sum_of_head,
+)
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 EXP_OF_LOG = step_named("exp(log x) = x")
@@ -90,12 +99,21 @@ def _entrywise(kind: str, inner: Sum, parameter: object = None) -> Sum:
     """An entrywise function, whose slots are all alike; those on which it does not depend are left out."""
     used = _used_slots(inner)
     found = function_of(kind, _restricted(inner, used), parameter, [range(len(used))])
-    sizes = dict(enumerate(inner.slots))
-    return contract([(found, used)], list(range(len(inner.slots))), sizes)
+    return _placed(found, used, inner.slots)
 
 
 def _only_term(inner: Sum) -> tuple[tuple[Factor, ...], Scalar] | None:
     return next(iter(inner.terms.items())) if len(inner.terms) == 1 else None
+
+
+def _leading(inner: Sum) -> Scalar:
+    """The coefficient of the term that comes first whatever the coefficients."""
+    return min(inner.terms.items(), key=lambda item: tuple((h.number, i) for h, i in item[0]))[1]
+
+
+def _placed(value: Sum, indices: Sequence[int], slots: Sequence[object]) -> Sum:
+    """A sum with its slots at some of others."""
+    return contract([(value, indices)], list(range(len(slots))), dict(enumerate(slots)))
 
 
 def product_of_sums(parts: Sequence[Sum], slots: Sequence[object]) -> Sum:
@@ -115,7 +133,7 @@ def exponential(inner: Sum) -> Sum:
             note_rule(EXP_OF_LOG)
             log_head, indices = key[0]
             assert log_head.inner is not None
-            parts.append(contract([(log_head.inner, indices)], range(len(inner.slots)), dict(enumerate(inner.slots))))
+            parts.append(_placed(log_head.inner, indices, inner.slots))
         else:
             parts.append(_entrywise("exp", Sum(inner.slots, {key: ONE}), coefficient))
     return product_of_sums(parts, inner.slots)
@@ -130,7 +148,7 @@ def logarithm(inner: Sum) -> Sum:
         note_rule(LOG_OF_EXP)
         made, indices = only[0][0]
         assert made.inner is not None
-        found = contract([(made.inner, indices)], range(len(inner.slots)), dict(enumerate(inner.slots)))
+        found = _placed(made.inner, indices, inner.slots)
         return found.times(made.parameter)
     return _entrywise("log", inner)
 
@@ -152,7 +170,7 @@ def step_of(inner: Sum) -> Sum:
             note_rule(STEP_OF_MULTIPLE)
         found, turned = canonical(kept, len(inner.slots))
         return _entrywise("step", Sum(inner.slots, {found: sign if turned > 0 else -sign}))
-    leading = min(inner.terms.items(), key=lambda item: tuple((h.number, i) for h, i in item[0]))[1]
+    leading = _leading(inner)
     if len(leading.terms) == 1 and (leading.is_positive or (-leading).is_positive):
         scale = leading if leading.is_positive else -leading
         if not scale.is_one:
@@ -175,7 +193,6 @@ def _is_positive(made: Head) -> bool:
 @as_built("power")
 def power(inner: Sum, exponent: Fraction) -> Sum:
     """Every entry to a rational power; a square root is of what is not negative, where it is defined at all."""
-    labels = list(range(len(inner.slots)))
     if exponent == 0:
         return constant(ONE, inner.slots)
     if exponent.denominator == 1 and exponent > 0:
@@ -187,7 +204,7 @@ def power(inner: Sum, exponent: Fraction) -> Sum:
     whole = exponent.denominator == 1
     only = _only_term(inner)
     if only is None:
-        leading = min(inner.terms.items(), key=lambda item: tuple((h.number, i) for h, i in item[0]))[1]
+        leading = _leading(inner)
         if len(leading.terms) == 1 and (whole or leading.is_positive) and not leading.is_one:
             note_rule(POWER_OF_PRODUCT)
             scale = leading.power(Fraction(-1))
@@ -216,12 +233,11 @@ def power(inner: Sum, exponent: Fraction) -> Sum:
         elif alone and whole and made.kind not in ("delta", "unit", "step"):
             if len(key) > 1:
                 note_rule(POWER_OF_FACTORS)
-            own = single(made, range(len(made.sizes)), made.sizes)
-            found = _entrywise("power", own, exponent)
+            found = _entrywise("power", sum_of_head(made), exponent)
         else:
             left.append(factor)
             continue
-        parts.append(contract([(found, indices)], labels, dict(enumerate(inner.slots))))
+        parts.append(_placed(found, indices, inner.slots))
     if left:
         # a whole power of a product is the product of the powers of what shares no summed index
         parted = components(left, len(inner.slots)) if whole else [left]
@@ -279,12 +295,12 @@ def softmax_of(inner: Sum, last: int) -> Sum:
     kept = _restricted(inner, used)
     rows = range(len(used) - last)
     found = function_of("softmax", kept, last, [rows, range(len(used) - last, len(used))])
-    return contract([(found, used)], list(range(count)), dict(enumerate(inner.slots)))
+    return _placed(found, used, inner.slots)
 
 
 def _leading_unit(inner: Sum) -> Scalar:
     """The coefficient of the term that comes first whatever its sign, if it is one monomial; 1 otherwise."""
-    leading = min(inner.terms.items(), key=lambda item: tuple((h.number, i) for h, i in item[0]))[1]
+    leading = _leading(inner)
     return leading if len(leading.terms) == 1 else ONE
 
 
@@ -316,9 +332,8 @@ def inverse_of(inner: Sum, rows: int) -> Sum:
     turned = turned.times(turned_scale.power(Fraction(-1)))
     if turned.order < inner.order:  # M^-1 = ((M^T)^-1)^T, so that both are functions of one matrix
         note_rule(TURNED)
-        made = head("inverse", "inverse", inner.slots, [], turned, rows)
-        found = single(made, range(2 * rows), inner.slots).permuted(back)
+        found = sum_of_head(head("inverse", "inverse", inner.slots, [], turned, rows)).permuted(back)
         return found.times(turned_scale.power(Fraction(-1)))
     symmetries = [(tuple(back), 1)] if turned.key == inner.key and turned_scale == scale else []
     made = head("inverse", "inverse", turned.slots, symmetries, inner, rows)
-    return single(made, range(2 * rows), turned.slots).times(scale.power(Fraction(-1)))
+    return sum_of_head(made).times(scale.power(Fraction(-1)))

@@ -2,173 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import sympy
 
 from verify.arithmetics.conditions import rely_on_nonzero
 from verify.arithmetics.symbols.canonical import Key
-from verify.arithmetics.symbols.heads import Size, delta, head, tensor
-from verify.arithmetics.symbols.part_hypotheses import skew_blocks_rule, unit_parts_rule
-from verify.arithmetics.symbols.product_rules import instance, match, numbers_of, occurrences
+from verify.arithmetics.symbols.heads import Size, head, tensor
+from verify.arithmetics.symbols.part_hypotheses import SKEW_BLOCKS, skew_blocks_rule, unit_parts_rule
+from verify.arithmetics.symbols.product_rules import match, numbers_of
 from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar
-from verify.arithmetics.symbols.sums import Product, Rule, Sum, as_built, contract, extra_rules, single
+from verify.arithmetics.symbols.sums import (
+    Product,
+    ProductRule,
+    Rewriting,
+    Sum,
+    as_built,
+    constant,
+    contract,
+    extra_rules,
+    identity_over,
+    instance,
+    sum_of_head,
+)
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
 
 
 @dataclass(frozen=True)
-class HypothesisRule:
-    """A property of one tensor or of several: its name in the record of a proof, and its rules.
+class BothSides:
+    """What a hypothesis says: left = right, a number or a sum over the same slots; of equal indices alone if `on_diagonal`."""
 
-    What it says is that the matrices `zero` vanish, or that the tensor `of` has the property `wanted`.
+    left: Sum
+    right: Sum | int = 0
+    on_diagonal: bool = False
+
+    @property
+    def difference(self) -> Sum:
+        """left - right, which vanishes."""
+        left = contract([(self.left, [0, 0])], [0]) if self.on_diagonal else self.left
+        right = constant(rational_scalar(self.right), left.slots) if isinstance(self.right, int) else self.right
+        return left.plus(right, -ONE)
+
+
+@dataclass(frozen=True)
+class HypothesisRule:
+    """A property of one tensor or of several: its name in the record of a proof, its rules, and what certificates say of it.
+
+    Those are equations, or that the tensor `of` has the property `wanted` of its parts.  Its rules rest on others too, those
+    whose names are in `read`, where what it says was rewritten by them.
     """
 
     name: str
-    named_rules: tuple[tuple[str, Rule], ...]
-    zero: tuple[Sum, ...] = ()
+    rules: tuple[ProductRule, ...] = ()
+    equations: tuple[BothSides, ...] = ()
     of: str = ""
     wanted: str = ""
     sizes: tuple[Size, ...] = ()
-
-    def rules(self) -> list[tuple[str, frozenset[str], Rule]]:
-        """The rules as the rewriting of products takes them, with their names."""
-        return [(name, frozenset({"tensor", "named"}), rule) for name, rule in self.named_rules]
+    read: frozenset[str] = frozenset()
 
 
-def _hypothesis(name: str, rule: Rule) -> HypothesisRule:
-    """A hypothesis with one rule, recorded by its name."""
-    return HypothesisRule(name, ((name, rule),))
+def _of_products(name: str, rewriting: Rewriting) -> ProductRule:
+    """A rule for products of named matrices."""
+    return ProductRule(name, frozenset({"tensor", "named"}), rewriting)
 
 
-#: Given the positions in a product of two factors of the tensor, whose indices are given too, and how often each index
-#: occurs: the factors in their place (None for the tensor itself) and the summed indices that disappear, or None.
-Pair = Callable[[tuple[int, ...], tuple[int, ...], Callable[[int], bool]], tuple[list, set[int]] | None]  # type: ignore[type-arg]
+def _gram(W: Sum, along: int) -> Sum:
+    """The products of columns (along 0) or of rows (along 1) of a matrix."""
+    labels = [[2, 0], [2, 1]] if along == 0 else [[0, 2], [1, 2]]
+    return contract([(W, labels[0]), (W, labels[1])], [0, 1])
 
 
-def _on_pairs(name: str, rewrite: Pair) -> Rule:
-    def apply(product: Product, slots: int) -> list[Product] | None:
-        coefficient, factors, summed = product
-        own = [k for k, (made, at) in enumerate(factors) if (made.kind, made.name, len(at)) == ("tensor", name, 2)]
-        if len(own) < 2:
-            return None
-        counts = occurrences(factors)
-
-        def private(index: int) -> bool:
-            return index in summed and counts[index] == 2
-
-        for one in own:
-            for other in own:
-                if one == other:
-                    continue
-                found = rewrite(factors[one][1], factors[other][1], private)
-                if found is not None:
-                    rest = [factor for k, factor in enumerate(factors) if k not in (one, other)]
-                    new, gone = found
-                    new = [(made or factors[one][0], indices) for made, indices in new]
-                    return [(coefficient, rest + new, {i: size for i, size in summed.items() if i not in gone})]
-        return None
-
-    return apply
+#: Each property of a matrix that is an equation, of which rewriting and certificate are made.
+SIDES: Mapping[str, Callable[[Sum], BothSides]] = {
+    "has orthonormal columns": lambda W: BothSides(_gram(W, 0), identity_over(W.slots[1:])),
+    "has orthonormal rows": lambda W: BothSides(_gram(W, 1), identity_over(W.slots[:1])),
+    "has unit rows": lambda X: BothSides(_gram(X, 1), 1, on_diagonal=True),
+    "is symmetric": lambda S: BothSides(S, S.permuted([1, 0]).times(ONE)),
+    "is skew": lambda S: BothSides(S, S.permuted([1, 0]).times(-ONE)),
+    "is idempotent": lambda P: BothSides(contract([(P, [0, 2]), (P, [2, 1])], [0, 1]), P),
+}
+#: Each property of the parts of an axis, some with a size after it: how the parts are rewritten.
+OF_PARTS: Mapping[str, Callable[[str, str], Rewriting]] = {
+    SKEW_BLOCKS: lambda name, _: skew_blocks_rule(name),
+    UNIT_PARTS: lambda name, width: unit_parts_rule(name, size_symbol(width)),
+}
 
 
-def _orthonormal(shared: int, size: Size) -> Pair:
-    """Two factors with an index of their own in common, at this place, are an identity of this size at the other."""
-    other_place = 1 - shared
-    return lambda one, other, private: (
-        ([(delta(size), (one[other_place], other[other_place]))], {one[shared]})
-        if one[shared] == other[shared] and private(one[shared])
-        else None
-    )
-
-
-def orthonormal_columns(name: str, columns: Size) -> HypothesisRule:
-    """W^T W = I for W of shape (m, n) with n = `columns`."""
-    return _hypothesis(f"{name} has orthonormal columns", _on_pairs(name, _orthonormal(0, columns)))
-
-
-def orthonormal_rows(name: str, rows: Size) -> HypothesisRule:
-    """W W^T = I for W of shape (m, n) with m = `rows`."""
-    return _hypothesis(f"{name} has orthonormal rows", _on_pairs(name, _orthonormal(1, rows)))
-
-
-def unit_rows(name: str) -> HypothesisRule:
-    """sum_j X_ij^2 = 1 for every i."""
-    rule = _on_pairs(name, lambda one, other, private: ([], {one[1]}) if one == other and private(one[1]) else None)
-    return _hypothesis(f"{name} has unit rows", rule)
-
-
-def idempotent(name: str) -> HypothesisRule:
-    """P P = P."""
-    rule = _on_pairs(
-        name,
-        lambda one, other, private: (
-            ([(None, (one[0], other[1]))], {one[1]}) if one[1] == other[0] and private(one[1]) else None
-        ),
-    )
-    return _hypothesis(f"{name} is idempotent", rule)
-
-
-def _with_symmetry(name: str, sign: int) -> Rule:
-    def apply(product: Product, slots: int) -> list[Product] | None:
-        coefficient, factors, summed = product
-        changed, found = False, []
-        for made, indices in factors:
-            if made.kind == "tensor" and made.name == name and len(made.symmetries) == 1:
-                made, changed = tensor(name, made.sizes, [((1, 0), sign)]), True
-            found.append((made, indices))
-        return [(coefficient, found, summed)] if changed else None
-
-    return apply
-
-
-def symmetric(name: str) -> HypothesisRule:
-    """S^T = S."""
-    return _hypothesis(f"{name} is symmetric", _with_symmetry(name, 1))
-
-
-def skew(name: str) -> HypothesisRule:
-    """S^T = -S."""
-    return _hypothesis(f"{name} is skew", _with_symmetry(name, -1))
-
-
-def normal_entries(name: str) -> HypothesisRule:
-    """Leave to pair equal entries in an expectation over W; nothing is rewritten by it."""
-    return _hypothesis(f"{name} {NORMAL_ENTRIES}", lambda product, slots: None)
+def size_symbol(name: str) -> Size:
+    """The size of this name."""
+    return sympy.Symbol(name, integer=True, positive=True)
 
 
 def hypothesis_on(name: str, wanted: str, sizes: Sequence[Size]) -> HypothesisRule:
     """The hypothesis that the tensor `name` with these sizes has the property `wanted`, such as "is skew"."""
-    return replace(_on_tensor(name, wanted, sizes), of=name, wanted=wanted, sizes=tuple(sizes))
-
-
-def _on_tensor(name: str, wanted: str, sizes: Sequence[Size]) -> HypothesisRule:
-    if wanted == NORMAL_ENTRIES:
-        return normal_entries(name)
+    title, sizes = f"{name} {wanted}", tuple(sizes)
+    if wanted == NORMAL_ENTRIES:  # leaves to pair equal entries in an expectation; nothing is rewritten by it
+        return HypothesisRule(title, (_of_products(title, lambda product, slots: None),))
     if len(sizes) != 2:
-        raise InputError(name, f"two indices, for that it {wanted}", f"sizes {tuple(sizes)}")
-    if wanted.startswith(UNIT_PARTS):
-        width = sympy.Symbol(wanted.removeprefix(UNIT_PARTS), positive=True, integer=True)
-        return _hypothesis(f"{name} {wanted}", unit_parts_rule(name, width))
-    if wanted not in KNOWN:
+        raise InputError(name, f"two indices, for that it {wanted}", f"sizes {sizes}")
+    of_parts = next((known for known in OF_PARTS if wanted.startswith(known)), None)
+    if of_parts is not None:
+        rewriting = OF_PARTS[of_parts](name, wanted.removeprefix(of_parts))
+        return HypothesisRule(title, (_of_products(title, rewriting),), of=name, wanted=wanted, sizes=sizes)
+    if wanted not in SIDES:
         raise ArithmeticUnsupported(f"the hypothesis that {name} {wanted} has no rule")
-    if wanted in ("is symmetric", "is skew", "is idempotent") and sizes[0] != sizes[1]:
-        raise InputError(name, f"a square matrix, for that it {wanted}", f"sizes {tuple(sizes)}")
-    return KNOWN[wanted](name, sizes)
-
-
-#: Each property of a matrix, with the hypothesis that a named one of these sizes has it.
-KNOWN: dict[str, Callable[[str, Sequence[Size]], HypothesisRule]] = {
-    "has orthonormal columns": lambda name, sizes: orthonormal_columns(name, sizes[1]),
-    "has orthonormal rows": lambda name, sizes: orthonormal_rows(name, sizes[0]),
-    "has unit rows": lambda name, sizes: unit_rows(name),
-    "is symmetric": lambda name, sizes: symmetric(name),
-    "is skew": lambda name, sizes: skew(name),
-    "is idempotent": lambda name, sizes: idempotent(name),
-    "has skew blocks": lambda name, sizes: _hypothesis(f"{name} has skew blocks", skew_blocks_rule(name)),
-}
+    if wanted.startswith("is ") and sizes[0] != sizes[1]:
+        raise InputError(name, f"a square matrix, for that it {wanted}", f"sizes {sizes}")
+    equation = SIDES[wanted](sum_of_head(tensor(name, sizes)))
+    return HypothesisRule(title, tuple(_rules_of(title, equation.difference)), (equation,))
 
 
 # -- equations between products of inputs ------------------------------------------------------------------------------
@@ -182,42 +126,40 @@ def vanishing(name: str, parts: Sequence[Sum]) -> HypothesisRule:
     part first; if several are longest still, any of them gives way where that leaves products that come first in the
     order of normal forms, so that rewriting ends.
     """
-    rules: list[tuple[str, Rule]] = []
-    for part in parts:
-        rules += _rules_of(name, part)
+    rules = [rule for part in parts for rule in _rules_of(name, part)]
     if not rules:
         raise ArithmeticUnsupported(f"the assumption {name!r} says nothing of matrices of any size")
-    return HypothesisRule(name, tuple(rules), tuple(parts))
+    return HypothesisRule(name, tuple(rules), tuple(map(BothSides, parts)))
 
 
-def _rules_of(name: str, part: Sum) -> list[tuple[str, Rule]]:
-    """The rules that a vanishing matrix stands for, each with its name in the record."""
+def _rules_of(name: str, part: Sum) -> list[ProductRule]:
+    """The rules that a vanishing matrix stands for."""
     made_of_others = _made_of_others(part)
     if made_of_others is not None:
         remaining = Sum(part.slots, {key: value for key, value in part.terms.items() if key != made_of_others})
-        return [(name, _in_place_of(made_of_others, part.terms[made_of_others], remaining, ()))]
+        return [_in_place_of(name, made_of_others, part.terms[made_of_others], remaining)]
     leading = _longest(part)
     if len(leading) == len(part.terms) == 2 and (sign := _own_transpose(part)) is not None:
         (made, *others), value = leading[0], part.terms[leading[0]]
         if not others and made[0].kind == "tensor" and set(made[1]) == {0, 1}:
             rely_on_nonzero(value.expression, always=True)
-            return [(name, _with_symmetry(made[0].name, -sign))]  # sign of T^T in T -+ T^T = 0
+            return [_of_products(name, _with_symmetry(made[0].name, -sign))]  # sign of T^T in T -+ T^T = 0
         part_of = [(named_part(Sum(part.slots, {leading[0]: ONE}), -sign), ONE)]
-        return [(name, _in_place_of(leading[0], value, _combined(part_of, -value), ()))]
+        return [_in_place_of(name, leading[0], value, _combined(part_of, -value))]
     rest = Sum(part.slots, {key: value for key, value in part.terms.items() if key not in leading})
-    rules: list[tuple[str, Rule]] = []
+    rules: list[ProductRule] = []
     if len(leading) > 1 and len(rest.terms) == 2 and _own_transpose(rest) is not None:
         key = next(iter(rest.terms))
         once = Sum(part.slots, {key: ONE})
         turned = once.permuted([1, 0])
         halves = [(named_part(once.plus(turned, factor), sign), HALF) for factor, sign in ((ONE, 1), (-ONE, -1))]
-        rules.append((SPLIT, _in_place_of(key, ONE, _combined(halves, -ONE), ())))
-        with extra_rules([(SPLIT, frozenset({"tensor"}), rules[0][1])]):
+        rules.append(_in_place_of(SPLIT, key, ONE, _combined(halves, -ONE)))
+        with extra_rules(rules):
             part = contract([(part, range(len(part.slots)))], range(len(part.slots)))
         leading = _longest(part)
     for key in leading:
         remaining = Sum(part.slots, {k: v for k, v in part.terms.items() if k != key})
-        rules.append((name, _in_place_of(key, part.terms[key], remaining, leading)))
+        rules.append(_in_place_of(name, key, part.terms[key], remaining, leading))
     return rules
 
 
@@ -238,8 +180,25 @@ def _made_of_others(part: Sum) -> Key | None:
 
 
 def _longest(part: Sum) -> list[Key]:
-    most = max((len(key) for key in part.terms), default=0)
-    return [key for key in part.terms if len(key) == most]
+    """The terms with the most inputs; what else stands in them, such as a delta, does not count."""
+    inputs = {key: sum(made.kind in ("tensor", "named") for made, _ in key) for key in part.terms}
+    most = max(inputs.values(), default=0)
+    return [key for key, count in inputs.items() if count == most]
+
+
+def _with_symmetry(name: str, sign: int) -> Rewriting:
+    """The tensor of this name becomes one with that symmetry."""
+
+    def apply(product: Product, slots: int) -> list[Product] | None:
+        coefficient, factors, summed = product
+        changed, found = False, []
+        for made, indices in factors:
+            if made.kind == "tensor" and made.name == name and len(made.symmetries) == 1:
+                made, changed = tensor(name, made.sizes, [((1, 0), sign)]), True
+            found.append((made, indices))
+        return [(coefficient, found, summed)] if changed else None
+
+    return apply
 
 
 def _own_transpose(part: Sum) -> int | None:
@@ -253,7 +212,7 @@ def _own_transpose(part: Sum) -> int | None:
 @as_built("named part")
 def named_part(inner: Sum, sign: int) -> Sum:
     """A matrix under a name of its own, of which it is known that its transpose is `sign` times it."""
-    return single(head("named", "named", inner.slots, [((1, 0), sign)], inner), (0, 1), inner.slots)
+    return sum_of_head(head("named", "named", inner.slots, [((1, 0), sign)], inner))
 
 
 def _combined(parts: Sequence[tuple[Sum, Scalar]], factor: Scalar) -> Sum:
@@ -263,7 +222,7 @@ def _combined(parts: Sequence[tuple[Sum, Scalar]], factor: Scalar) -> Sum:
     return found
 
 
-def _in_place_of(key: Key, coefficient: Scalar, others: Sum, leading: Sequence[Key]) -> Rule:
+def _in_place_of(name: str, key: Key, coefficient: Scalar, others: Sum, leading: Sequence[Key] = ()) -> ProductRule:
     """The rule that replaces a product by the negative of the other terms, divided by its coefficient."""
     slots = tuple(range(len(others.slots)))
     open_slots = {index for _, indices in key for index in indices if index in slots}
@@ -294,4 +253,4 @@ def _in_place_of(key: Key, coefficient: Scalar, others: Sum, leading: Sequence[K
                 return None
         return list(instance(others, at, scale * sign, rest, kept))
 
-    return apply
+    return _of_products(name, apply)

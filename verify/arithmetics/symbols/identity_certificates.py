@@ -6,31 +6,31 @@ import contextlib
 import itertools
 from typing import Any
 
-import sympy
-
+from verify.arithmetics.symbols.block_functions import DIAGONAL, PRODUCT, SCHUR
 from verify.arithmetics.symbols.block_uses import minus_identity
 from verify.arithmetics.symbols.difference import Proof
 from verify.arithmetics.symbols.heads import grouping, tensor
-from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule
+from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, size_symbol
 from verify.arithmetics.symbols.intertwining import fixed, skew, through
 from verify.arithmetics.symbols.inverse_uses import of_product, of_skew
 from verify.arithmetics.symbols.iteration_forms import SYMMETRIC
+from verify.arithmetics.symbols.part_hypotheses import SKEW_BLOCKS
 from verify.arithmetics.symbols.recorded import NotRecorded, SumRecorder, TakenApart
+from verify.arithmetics.symbols.sums import Sum
 from verify.arithmetics.symbols.uses import UseSearch
 from verify.kernel.expressions import Language
 from verify.kernel.identities import hypothesis_of, sides_of
 from verify.kernel.inductions import duties_of, induction_of, iterates_of
 from verify.kernel.normal_forms import ONE
 from verify.kernel.refusal import Refused
-from verify.vocabulary.hypotheses import NORMAL_ENTRIES, UNIT_PARTS
+from verify.vocabulary.hypotheses import UNIT_PARTS
 
 #: What is done with blocks before the algebra sees them, by the names of steps: no certificate says that it is right.
 OF_BLOCKS = {
-    "exponential and inverse of blocks on the diagonal": "exponentials and inverses of blocks",
-    "exp(Y Z) = I + Y phi(Z Y) Z": "exponentials of blocks",
-    "the inverse of [[I, B], [C, D]] by D - C B": "inverses of blocks",
+    DIAGONAL: "exponentials and inverses of blocks",
+    PRODUCT: "exponentials of blocks",
+    SCHUR: "inverses of blocks",
 }
-SKEW_BLOCKS = "has skew blocks"
 MOST_SPLITS = 60
 
 
@@ -57,7 +57,8 @@ def _written(claim: str, proof: Proof, splits: dict[Any, Any]) -> dict[str, Any]
     recorder = SumRecorder(splits)
     used = [item for item in proof.given if item.name in proof.hypotheses]
     recorder.note([side for block in proof.blocks for side in block])
-    recorder.note([part for item in used for part in item.zero])
+    for equation in (equation for item in used for equation in item.equations):
+        recorder.note([side for side in (equation.left, equation.right) if isinstance(side, Sum)])
     hypotheses = [found for item in used for found in _hypotheses(recorder, item)]
     parts = []
     for number, (left, right) in enumerate(proof.blocks):
@@ -93,47 +94,32 @@ def _each_once(numbered: list[Any], others: list[Any]) -> list[Any]:
 
 
 def _hypotheses(recorder: SumRecorder, item: HypothesisRule) -> list[dict[str, Any]]:
-    """What a hypothesis says: that matrices vanish, or that products of one input are what its property says."""
-    found = []
-    for number, part in enumerate(item.zero):
-        bound, at = recorder.indices(part.slots, (item.name, number))
-        found.append({"name": item.name, "indices": bound, "left": recorder.of(part, at), "right": ["q", 0, 1]})
-    if item.zero or item.wanted == NORMAL_ENTRIES:  # a mean says which entries are normal
-        return found
-    if item.wanted == SKEW_BLOCKS or item.wanted.startswith(UNIT_PARTS):
+    """What a hypothesis says, by its equations; a mean says which entries are normal."""
+    if item.of:
         return [_of_parts(recorder, item)]
-    if item.wanted not in PROPERTIES or len(item.sizes) != 2:
-        raise NotRecorded(f"the hypothesis that an input {item.wanted}")
-    rows, columns = item.sizes
-    name = recorder.tensor(tensor(item.of, item.sizes))
-
-    def entry(i: str, j: str) -> list[Any]:
-        return ["t", name, [i, j]]
-
-    pair, other_axis = (rows, columns) if PROPERTIES[item.wanted] == "rows" else (columns, rows)
-    i, j, k = (recorder.index(size)[0][0] for size in (pair, pair, other_axis))
-    one, other, over = i[0], j[0], k[0]
-    left: list[Any]
-    right: list[Any]
-    if item.wanted == "has orthonormal columns":
-        left, right = ["sum", k, ["*", entry(over, one), entry(over, other)]], ["delta", one, other]
-    elif item.wanted == "has orthonormal rows":
-        left, right = ["sum", k, ["*", entry(one, over), entry(other, over)]], ["delta", one, other]
-    elif item.wanted == "has unit rows":
-        left, right, j = ["sum", k, ["*", entry(one, over), entry(one, over)]], ["q", 1, 1], i
-    elif item.wanted == "is idempotent":
-        left, right = ["sum", k, ["*", entry(one, over), entry(over, other)]], entry(one, other)
-    else:
-        sign = 1 if item.wanted == "is symmetric" else -1
-        left, right = entry(one, other), ["*", ["q", sign, 1], entry(other, one)]
-    return [{"name": item.name, "indices": [i] if j is i else [i, j], "left": left, "right": right}]
+    found = []
+    for number, equation in enumerate(item.equations):
+        bound, at = recorder.indices(equation.left.slots, (item.name, number))
+        if equation.on_diagonal:
+            bound, at = bound[:1], [at[0], at[0]]
+        left, right = equation.left, equation.right
+        if isinstance(right, Sum) and left.origin is not None and left.origin[0] == "single":
+            recorder.index(left.slots[0])  # S = S^T passes over the number of a sum: the certificates that are kept do
+        sides = {
+            "left": recorder.of(left, at),
+            "right": ["q", right, 1] if isinstance(right, int) else recorder.of(right, at),
+        }
+        found.append({"name": item.name, "indices": bound, **sides})
+    return found
 
 
 def _of_parts(recorder: SumRecorder, item: HypothesisRule) -> dict[str, Any]:
     """Parts of unit norm in every row, or square blocks on top of each other that are skew."""
     rows, columns = item.sizes
     name = recorder.tensor(tensor(item.of, item.sizes))
-    whole, width = (rows, columns) if item.wanted == SKEW_BLOCKS else (columns, size_symbol(item.wanted))
+    whole, width = (
+        (rows, columns) if item.wanted == SKEW_BLOCKS else (columns, size_symbol(item.wanted.removeprefix(UNIT_PARTS)))
+    )
     group = recorder.structure(grouping(whole, whole / width, width))
     p, a, b, i = (recorder.index(size)[0][0] for size in (whole / width, width, width, whole))
 
@@ -149,18 +135,6 @@ def _of_parts(recorder: SumRecorder, item: HypothesisRule) -> dict[str, Any]:
     row = recorder.index(rows)[0][0]
     left = ["sum", a, ["power", 2, 1, entry(a, row[0])]]
     return {"name": item.name, "indices": [row, p], "left": left, "right": ["q", 1, 1]}
-
-
-def size_symbol(wanted: str) -> Any:
-    """The size that a property names."""
-    return sympy.Symbol(wanted.removeprefix(UNIT_PARTS), integer=True, positive=True)
-
-
-#: The properties of an input that have an equation, each with the axis that its two open indices are on.
-PROPERTIES = {
-    "has orthonormal columns": "columns", "has orthonormal rows": "rows", "has unit rows": "rows",
-    "is idempotent": "rows", "is symmetric": "rows", "is skew": "rows",
-}  # fmt: skip
 
 
 def _find_uses(certificate: dict[str, Any]) -> None:

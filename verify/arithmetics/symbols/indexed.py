@@ -23,7 +23,17 @@ from verify.arithmetics.symbols.heads import Size, at_step, delta, grouping, sel
 from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
 from verify.arithmetics.symbols.sizes import divides, plain, size_of
 from verify.arithmetics.symbols.summation import StepNumber, SummationIndex, is_next, is_taken
-from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, constant, contract, single
+from verify.arithmetics.symbols.sums import (
+    Product,
+    Sum,
+    as_built,
+    collected,
+    constant,
+    contract,
+    single,
+    sizes_summed,
+    sum_of_head,
+)
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
@@ -34,16 +44,13 @@ def _taken_apart(value: Sum, place: Mapping[int, tuple[int, ...]], sizes: Sequen
     products: list[Product] = []
     for key, coefficient in value.terms.items():
         renamed: list[Factor] = []
-        summed: dict[int, Size] = {}
         for made, indices in key:
             halves = [place[i] for i in indices if i < count]
             if made.kind == "delta" and max(map(len, halves), default=1) > 1:
                 renamed += [(delta(sizes[pair[0]]), pair) for pair in zip(*halves, strict=True)]
                 continue
-            moved = tuple(place[i][0] if i < count else len(sizes) + i for i in indices)
-            renamed.append((made, moved))
-            summed.update({index: made.sizes[k] for k, index in enumerate(moved) if index >= len(sizes)})
-        products.append((coefficient, renamed, summed))
+            renamed.append((made, tuple(place[i][0] if i < count else len(sizes) + i for i in indices)))
+        products.append((coefficient, renamed, sizes_summed(renamed, len(sizes))))
     return collected(products, sizes)
 
 
@@ -154,7 +161,7 @@ class Indexed(Formal):
         made = grouping(self.value.slots[slot], first, rest)
         count = len(self.value.slots)
         out = [label for old in range(count) for label in ((-1, -2) if old == slot else (old,))]
-        value = contract([(self.value, range(count)), (single(made, (0, 1, 2), made.sizes), [slot, -1, -2])], out)
+        value = contract([(self.value, range(count)), (sum_of_head(made), [slot, -1, -2])], out)
         return Indexed(value, [n + (slot in g) for n, g in zip(self.axes, self.groups, strict=True)], self.bound)
 
     # -- products, sums ------------------------------------------------------------------------------------------------
@@ -325,12 +332,12 @@ class Indexed(Formal):
                     raise ArithmeticUnsupported("what is read at the step of another map")
                 if len(group) != 1 or self.value.slots[group[0]] != item.size:
                     raise InputError("step", f"one of {self.dims[axis - 1]}", f"one of {item.size}")
-                extra.append((single(at_step(item.size), (0,), (item.size,)), [group[0]]))
+                extra.append((sum_of_head(at_step(item.size)), [group[0]]))
                 continue
             chosen = _selection(item, self.value.slots[group[0]]) if len(group) == 1 else None
             if chosen is not None:
                 label = 10_000 + axis
-                extra.append((single(chosen, (0, 1), chosen.sizes), [group[0], label]))
+                extra.append((sum_of_head(chosen), [group[0], label]))
                 out.append(label)
                 axes.append(1)
                 continue
@@ -345,9 +352,7 @@ class Indexed(Formal):
                 not isinstance(at, SummationIndex) and at == 0
             ):  # the first of an axis is the first in each of its indices
                 sizes = [self.value.slots[slot] for slot in group]
-                extra += [
-                    (single(unit(size, 0), (0,), (size,)), [slot]) for size, slot in zip(sizes, group, strict=True)
-                ]
+                extra += [(sum_of_head(unit(size, 0)), [slot]) for size, slot in zip(sizes, group, strict=True)]
                 continue
             if len(group) > 1:
                 raise ArithmeticUnsupported(f"one row of an axis that groups {len(group)} indices")
@@ -360,7 +365,7 @@ class Indexed(Formal):
                     own[at.number], bound[at.number] = labels[group[0]], at
             else:
                 size = self.value.slots[group[0]]
-                extra.append((single(unit(size, at), (0,), (size,)), [group[0]]))
+                extra.append((sum_of_head(unit(size, at)), [group[0]]))
         order = sorted(bound)
         value = contract([(self.value, labels), *extra], [*out, *(own[number] for number in order)])
         return Indexed(value, axes, [bound[number] for number in order])
@@ -521,9 +526,7 @@ def _of_units(array: np.ndarray, sizes: list[Size], axes: list[int]) -> Indexed:
     for place, entry in np.ndenumerate(array):
         if entry != 0:
             at = [p for p, n in zip(place, array.shape, strict=True) if n != 1]
-            parts = [
-                (single(unit(size, p), (0,), (size,)), [k]) for k, (size, p) in enumerate(zip(sizes, at, strict=True))
-            ]
+            parts = [(sum_of_head(unit(size, p)), [k]) for k, (size, p) in enumerate(zip(sizes, at, strict=True))]
             found = found.plus(contract(parts, list(range(len(sizes)))), scalar(entry))
     return Indexed(found, axes)
 
@@ -532,7 +535,7 @@ def identity(n: Size) -> Indexed:
     """I_n."""
     if n == 1:
         return Indexed(constant(ONE), (0, 0))
-    return Indexed(single(delta(n), (0, 1), (n, n)), (1, 1))
+    return Indexed(sum_of_head(delta(n)), (1, 1))
 
 
 def filled(value: Scalar, *sizes: Size) -> Indexed:

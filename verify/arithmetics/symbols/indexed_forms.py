@@ -35,7 +35,7 @@ from verify.arithmetics.symbols.indexed import Indexed, common, entrywise, fille
 from verify.arithmetics.symbols.scalars import ONE, ZERO
 from verify.arithmetics.symbols.sizes import size_of
 from verify.arithmetics.symbols.summation import SummationIndex
-from verify.arithmetics.symbols.sums import Sum, contract, single
+from verify.arithmetics.symbols.sums import Sum, contract, sum_of_head
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 FORMS: dict[str, Callable[..., Any]] = {}
@@ -82,13 +82,13 @@ def basis_vector(n: Any, i: Any) -> Indexed:
         raise InputError("i", f"a summation index, or an integer certainly below {n}", repr(i))
     if size == 1:
         return filled(ONE, size, size)
-    return Indexed(single(unit(size, i), (0,), (size,)), (1, 0))
+    return Indexed(sum_of_head(unit(size, i)), (1, 0))
 
 
 @form
 def commutation_matrix(n: Any, m: Any) -> Indexed:
     n, m = size_of("n", n), size_of("m", m)
-    both = [(single(delta(size), (0, 1), (size, size)), at) for size, at in ((n, [0, 3]), (m, [1, 2])) if size != 1]
+    both = [(sum_of_head(delta(size)), at) for size, at in ((n, [0, 3]), (m, [1, 2])) if size != 1]
     labels = [label for label, size in ((0, n), (1, m), (2, m), (3, n)) if size != 1]
     count = len(labels) // 2
     return Indexed(contract(both, labels), (count, count))
@@ -169,7 +169,7 @@ def diag(v: Any) -> Indexed:
     twins = [count + slot for slot in slots]
     tail = list(range(count, count + len(flat.bound)))
     bound_labels = [5000 + slot for slot in tail]
-    deltas = [(single(delta(size), (0, 1), (size, size)), [k, count + k]) for k, size in enumerate(flat.sizes(0))]
+    deltas = [(sum_of_head(delta(size)), [k, count + k]) for k, size in enumerate(flat.sizes(0))]
     value = contract([(flat.value, [*slots, *bound_labels]), *deltas], [*slots, *twins, *bound_labels])
     return Indexed(value, (count, count), flat.bound)
 
@@ -296,7 +296,7 @@ def indexed(pattern: str, *operands: Any) -> Indexed:
                 own = label
                 if name in used:
                     own = next(spare)
-                    parts.append((single(delta(sizes[label]), (0, 1), (sizes[label],) * 2), [label, own]))
+                    parts.append((sum_of_head(delta(sizes[label])), [label, own]))
                 out.append(own)
                 count += 1
             used.add(name)

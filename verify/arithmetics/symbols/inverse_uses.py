@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -11,18 +11,6 @@ from verify.kernel.normal_forms import ONE, Factor, Form, Key, Number, summed_in
 
 #: So many terms more may be left after these uses, which the next ones take away.
 MOST_MORE = 3
-
-
-def _after(search: UseSearch, form: Form, key: Key, uses: Sequence[dict[str, Any]]) -> Form | None:
-    """What is left after uses that together take a term away for a few others."""
-    worth = search.worth(uses)
-    if worth is None:
-        return None
-    found = search.algebra.plus([(form, ONE), (worth, -ONE)])
-    if key in found or len(found) > len(form) + MOST_MORE:
-        return None
-    search.uses += uses
-    return found
 
 
 # -- the inverse of a multiple of the identity and a skew matrix -------------------------------------------------------
@@ -47,7 +35,8 @@ def of_skew(search: UseSearch, form: Form) -> Form | None:
             worth = search.worth(_of_inverse(search, key, one, other, place, Fraction(1)))
             if worth and key in worth:
                 times = Fraction(form[key]) / worth[key]
-                found = _after(search, form, key, _of_inverse(search, key, one, other, place, times))
+                uses = _of_inverse(search, key, one, other, place, times)
+                found = search.after_all(form, key, uses, MOST_MORE)
                 if found is not None:
                     return found
     return None
@@ -83,7 +72,7 @@ def of_product(search: UseSearch, form: Form) -> Form | None:
     for key in sorted(form):
         for factor in key:
             uses = _of_product(search, key, factor, form[key])
-            found = _after(search, form, key, uses) if uses else None
+            found = search.after_all(form, key, uses, MOST_MORE) if uses else None
             if found is not None:
                 return found
     return None

@@ -15,7 +15,7 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.symbols.heads import Size, head
-from verify.arithmetics.symbols.sums import Sum, as_built, contract, single
+from verify.arithmetics.symbols.sums import Sum, as_built, contract, sum_of_head
 from verify.arithmetics.tracing import handed_over
 
 #: The value of an iterate, and its derivative in the start, over the slots of both.
@@ -55,9 +55,7 @@ class Iteration:
 @as_built(ITERATE)
 def iterate_of(start: Sum, iteration: Iteration) -> Sum:
     """The value at a start, over the index of its rows and that of its columns."""
-    sizes = iteration.sizes(start)
-    made = head(ITERATE, ITERATE, sizes, (), start, iteration)
-    return single(made, range(len(sizes)), sizes)
+    return sum_of_head(head(ITERATE, ITERATE, iteration.sizes(start), (), start, iteration))
 
 
 @as_built(COMMUTED)
@@ -69,7 +67,7 @@ def commuted_iterate(start: Sum, iteration: Iteration, rest: Sum, factor: Sum) -
 def slope_of(start: Sum, iteration: Iteration) -> Sum:
     """The derivative in the start, over the indices of the value and the slots of the start."""
     sizes = (*iteration.sizes(start), *start.slots)
-    return single(head(ITERATE_SLOPE, ITERATE_SLOPE, sizes, (), start, iteration), range(len(sizes)), sizes)
+    return sum_of_head(head(ITERATE_SLOPE, ITERATE_SLOPE, sizes, (), start, iteration))
 
 
 def along(start: Sum, iteration: Iteration, change: Sum) -> Sum:

@@ -19,15 +19,17 @@ from verify.arithmetics.symbols.sizes import is_size, size_of
 from verify.arithmetics.symbols.summation import ANY_STEP, taken_at
 from verify.arithmetics.symbols.sums import (
     Product,
-    Rule,
+    ProductRule,
+    Rewriting,
     Sum,
     collected,
     extra_rules,
     note_rule,
     recording_rules,
     rule,
-    single,
+    sizes_summed,
     step_named,
+    sum_of_head,
 )
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -73,7 +75,7 @@ def _image(step: Callable[[Any], Any], point: Indexed) -> Any:
     """What a step makes of a generic matrix; raises where that depends on more than the matrix."""
     slots = point.value.slots
     made = tensor(GENERIC, slots)
-    found = lifted(step(Indexed(single(made, range(len(slots)), slots), point.axes, ())))
+    found = lifted(step(Indexed(sum_of_head(made), point.axes, ())))
     if not isinstance(found, Indexed) or found.value.slots != slots or found.axes != point.axes or found.bound:
         raise ArithmeticUnsupported("a step that leads to a matrix of another shape")
     if any(other.kind == "tensor" and other is not made for other in found.value.heads()):
@@ -95,7 +97,7 @@ def commuting_factor(step: Callable[[Any], Any], point: Indexed) -> tuple[Indexe
         return None
     rest, factor = found
     slots = point.value.slots
-    generic = Indexed(single(tensor(GENERIC, slots), (0, 1), slots), (1, 1), ())
+    generic = Indexed(sum_of_head(tensor(GENERIC, slots)), (1, 1), ())
     left, right = lifted(step(generic @ factor)), lifted(step(generic)) @ factor
     if not isinstance(left, Indexed) or left.dims != right.dims or (left - right).value.terms:
         return None
@@ -124,12 +126,11 @@ def _last_factor(point: Indexed) -> tuple[Indexed, Indexed] | None:
             return None
         factors.add((made, column))
         kept = [(other, tuple(1 if i == middle else i for i in at)) for other, at in key if 1 not in at]
-        summed = {i: other.sizes[k] for other, at in kept for k, i in enumerate(at) if i >= 2}
-        products.append((coefficient, kept, summed))
+        products.append((coefficient, kept, sizes_summed(kept, 2)))
     if len(factors) != 1:
         return None
     ((made, column),) = factors
-    factor = Indexed(single(made, (0, 1), made.sizes), (1, 1), ())
+    factor = Indexed(sum_of_head(made), (1, 1), ())
     rest = Indexed(collected(products, point.value.slots), (1, 1), ())
     return rest, factor if column == 1 else factor.T
 
@@ -143,8 +144,9 @@ def keeps_symmetry(step: Callable[[Any], Any], point: Indexed) -> bool:
         return False
     slots = point.value.slots
     Z, S = (tensor(name, slots) for name in (GENERIC, GENERIC_START))
-    generic, start = (Indexed(single(made, (0, 1), slots), (1, 1), ()) for made in (Z, S))
-    given = ("of generic matrices", frozenset({"tensor"}), _exchanging(lambda one, other: {one, other} == {Z, S}))
+    generic, start = (Indexed(sum_of_head(made), (1, 1), ()) for made in (Z, S))
+    exchanging = _exchanging(lambda one, other: {one, other} == {Z, S})
+    given = ProductRule("of generic matrices", frozenset({"tensor"}), exchanging)
     with recording_rules(), extra_rules([given]):  # what is used of generic matrices is not what a proof rests on
         after = lifted(step(generic))
         if not isinstance(after, Indexed) or after.dims != point.dims:
@@ -163,7 +165,7 @@ def _named(value: Sum | None) -> Head | None:
     return key[0][0] if key[0][0].kind == "tensor" else None
 
 
-def _exchanging(are_pair: Callable[[Head, Head], bool]) -> Rule:
+def _exchanging(are_pair: Callable[[Head, Head], bool]) -> Rewriting:
     """A^T S = S^T A and A S^T = S A^T for pairs A and S: of all products that these lead to, the first in order."""
 
     def neighbours(factors: list[Factor], summed: Mapping[int, Any]) -> Iterator[list[Factor]]:

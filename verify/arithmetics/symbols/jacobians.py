@@ -13,7 +13,7 @@ from verify.arithmetics.symbols.calculus import derivative, substituted
 from verify.arithmetics.symbols.extents import note_for_each, recording_extents
 from verify.arithmetics.symbols.heads import Head, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
-from verify.arithmetics.symbols.sums import Product, Rule, Sum, contract, extra_rules, single, step_named
+from verify.arithmetics.symbols.sums import Product, ProductRule, Sum, contract, extra_rules, step_named, sum_of_head
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 SECOND_ORDER = step_named("terms of second order have no slope at 0")
@@ -26,7 +26,7 @@ def _variable(name: str, point: Any) -> tuple[Head, Indexed, Indexed]:
     if not isinstance(at, Indexed):
         raise ArithmeticUnsupported(f"a derivative with respect to {point!r}")
     made = tensor(f"{name}~{next(_numbers)}", at.value.slots)
-    return made, Indexed(single(made, range(len(made.sizes)), made.sizes), at.axes, at.bound), at
+    return made, Indexed(sum_of_head(made), at.axes, at.bound), at
 
 
 def _slope(value: Sum, made: Head, point: Indexed) -> Sum:
@@ -48,13 +48,13 @@ def _flattened(operand: Indexed, order: str) -> list[int]:
     return [slot for group in (groups if order == "row-major" else reversed(groups)) for slot in group]
 
 
-def _without_squares(made: Head) -> tuple[str, frozenset[str], Rule]:
+def _without_squares(made: Head) -> ProductRule:
     """The rule that a product with two factors `made` vanishes."""
 
     def apply(product: Product, slots: int) -> list[Product] | None:
         return [] if sum(head is made for head, _ in product[1]) > 1 else None
 
-    return SECOND_ORDER, frozenset({"tensor"}), apply
+    return ProductRule(SECOND_ORDER, frozenset({"tensor"}), apply)
 
 
 def jacobian(f: Callable[..., Any], arguments: Mapping[str, Any], wrt: str, layout: Any) -> Any:

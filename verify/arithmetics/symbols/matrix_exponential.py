@@ -15,9 +15,18 @@ from typing import Any, NamedTuple
 import sympy
 
 from verify.arithmetics.symbols.canonical import Factor
-from verify.arithmetics.symbols.heads import Head, Size, Symmetry, delta, generated_group, head, unit
+from verify.arithmetics.symbols.heads import Head, Symmetry, delta, generated_group, head, unit
 from verify.arithmetics.symbols.scalars import scalar
-from verify.arithmetics.symbols.sums import Sum, as_built, contract, note_rule, single, step_named
+from verify.arithmetics.symbols.sums import (
+    Sum,
+    as_built,
+    contract,
+    identity_over,
+    note_rule,
+    single,
+    step_named,
+    sum_of_head,
+)
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The kinds of heads that are made of legs.
@@ -84,7 +93,7 @@ def mean_exponential(inner: Sum) -> Sum:
 
 def _of_one_matrix(kind: str, inner: Sum) -> Sum:
     if not inner:
-        return _identity(inner.slots)
+        return identity_over(inner.slots[: len(inner.slots) // 2])
     core, place, identities = _core(inner)
     matrix, order, symmetries = _settled(core)
     found = single(head(kind, kind, matrix.slots, symmetries, matrix), order, core.slots)
@@ -113,27 +122,21 @@ def frechet_derivative(first: Sum, second: Sum) -> Sum:
     if one.slots == two.slots and one.key == two.key:
         generators.append(((2, 3, 0, 1), 1))
     sizes = (*one.slots, *two.slots)
-    pair = contract([(one, [0, 1]), (single(unit(_PAIR, 0), (0,), (_PAIR,)), [4])], range(5), dict(enumerate(sizes)))
-    pair = pair.plus(
-        contract([(two, [2, 3]), (single(unit(_PAIR, 1), (0,), (_PAIR,)), [4])], range(5), dict(enumerate(sizes)))
-    )
-    made = head("dexpm", "dexpm", sizes, generated_group(generators, 4), pair)
+    parts = [
+        contract([(leg, [2 * k, 2 * k + 1]), (sum_of_head(unit(_PAIR, k)), [4])], range(5), dict(enumerate(sizes)))
+        for k, leg in enumerate((one, two))
+    ]
+    made = head("dexpm", "dexpm", sizes, generated_group(generators, 4), parts[0].plus(parts[1]))
     at = [places[0][k] for k in order] + [places[1][k] for k in turn]
-    return contract([(single(made, range(4), sizes), at), *beside], slots)
+    return contract([(sum_of_head(made), at), *beside], slots)
 
 
 def part_of_pair(pair: Sum, which: int) -> Sum:
     """M (0) or N (1) of the pair that D(M, N) is a function of; or of one in which tensors have been replaced."""
-    chosen = contract([(pair, range(5)), (single(unit(_PAIR, which), (0,), (_PAIR,)), [4])], range(4))
+    chosen = contract([(pair, range(5)), (sum_of_head(unit(_PAIR, which)), [4])], range(4))
     for slot in ((3, 2), (1, 0))[which]:
         chosen = chosen.without(slot)
     return chosen
-
-
-def _identity(slots: Sequence[Size]) -> Sum:
-    count = len(slots) // 2
-    deltas = [(single(delta(size), (0, 1), (size, size)), [k, count + k]) for k, size in enumerate(slots[:count])]
-    return contract(deltas, range(2 * count))
 
 
 def _settled(matrix: Sum) -> tuple[Sum, tuple[int, int], list[Symmetry]]:
@@ -167,7 +170,7 @@ def _core(inner: Sum) -> tuple[Sum, int, list[tuple[Sum, list[int]]]]:
     for k in beside:
         core = core.times(scalar(inner.slots[k]).power(Fraction(-1)))
     sizes = [(inner.slots[k], k) for k in beside]
-    return core, place, [(single(delta(size), (0, 1), (size, size)), [k, count + k]) for size, k in sizes]
+    return core, place, [(sum_of_head(delta(size)), [k, count + k]) for size, k in sizes]
 
 
 def _is_identity_at(key: Sequence[Factor], row: int, column: int) -> bool:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from verify.arithmetics.symbols.canonical import Factor, canonical
 from verify.arithmetics.symbols.heads import Head, Size, delta
 from verify.arithmetics.symbols.matrix_exponential import LEGGED, comes_first, exponential_of_matrix, legs_of, with_leg
-from verify.arithmetics.symbols.product_rules import instance, leading_term, match, occurrences, of_kind
+from verify.arithmetics.symbols.product_rules import leading_term, match, occurrences, of_kind
 from verify.arithmetics.symbols.scalars import Scalar
-from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule, single
+from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, instance, rule, single, sum_of_head
 
 #: At most so many matrices are looked for between two exponentials.
 LONGEST_CHAIN = 4
@@ -86,7 +86,7 @@ def _intertwined(first: Sum, second: Sum, chain: list[Factor], j: int, k: int) -
     """Whether M C = -C N for the product C of a chain of matrices between the indices j and k."""
     if not chain:
         return first.slots == second.slots and not first.plus(second)
-    between = [(single(made, (0, 1), made.sizes), list(indices)) for made, indices in chain]
+    between = [(sum_of_head(made), list(indices)) for made, indices in chain]
     left = contract([(first, [-1, j]), *between], [-1, k])
     return not left.plus(contract([*between, (second, [k, -1])], [j, -1]))
 
@@ -136,7 +136,7 @@ def push_through(product: Product, slots: int) -> list[Product] | None:
             rest = without_left(inner, tensor, place)
             if rest is None:
                 continue
-            own = single(tensor, (0, 1), tensor.sizes)
+            own = sum_of_head(tensor)
             other_way = contract([(rest, [0, 5]), (own, [5, 1] if place == 0 else [1, 5])], [0, 1])
             if not comes_first(other_way, inner):
                 continue
@@ -300,10 +300,10 @@ def conjugated(product: Product, slots: int) -> list[Product] | None:
         tensor, place = first[0], first[1].index(0)
         right = without_left(matrix, tensor, place)
         inside = None if right is None else without_left(right.permuted([1, 0]), tensor, place)
-        own, size = single(tensor, (0, 1), tensor.sizes), tensor.sizes[1 - place]
+        own, size = sum_of_head(tensor), tensor.sizes[1 - place]
         columns = [[5, 0], [5, 1]] if place == 0 else [[0, 5], [1, 5]]
         gram = contract([(own, columns[0]), (own, columns[1])], [0, 1])
-        if inside is None or gram.key != single(delta(size), (0, 1), (size, size)).key:
+        if inside is None or gram.key != sum_of_head(delta(size)).key:
             continue
         (i, j), (a, b) = indices, (fresh(), fresh())
         at_i, at_j = ((tensor, (end, k) if place == 0 else (k, end)) for end, k in ((i, a), (j, b)))
@@ -331,7 +331,7 @@ def similar(product: Product, slots: int) -> list[Product] | None:
         inside = None if rest is None else without_left(rest.permuted([1, 0]), right, j)
         V, other = single(left, (i, 1 - i), left.sizes), single(right, (1 - j, j), right.sizes)
         size = left.sizes[i]
-        identity = single(delta(size), (0, 1), (size, size)).key
+        identity = sum_of_head(delta(size)).key
         # V V^-1 = I makes the square V regular, so that V^-1 V = I as well
         if inside is None or {*left.sizes, *right.sizes} != {size}:
             continue
@@ -367,7 +367,7 @@ def projected(product: Product, slots: int) -> list[Product] | None:
                 tensor, indices = factors[one]
                 place = indices.index(j)
                 labels = [[1, 5], [2, 5]] if place == 0 else [[5, 1], [5, 2]]
-                own = single(tensor, (0, 1), tensor.sizes)
+                own = sum_of_head(tensor)
                 times = contract([(inner, [0, 1]), (own, labels[0]), (own, labels[1])], [0, 2])
                 if times.key != inner.key:
                     continue

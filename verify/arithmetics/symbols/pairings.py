@@ -13,7 +13,16 @@ from verify.arithmetics.symbols.heads import delta
 from verify.arithmetics.symbols.indexed import Indexed, lifted, named
 from verify.arithmetics.symbols.scalars import Scalar, scalar
 from verify.arithmetics.symbols.sizes import size_of
-from verify.arithmetics.symbols.sums import Product, Sum, as_built, collected, is_rule, note_rule, step_named
+from verify.arithmetics.symbols.sums import (
+    Product,
+    Sum,
+    as_built,
+    collected,
+    is_rule,
+    note_rule,
+    sizes_summed,
+    step_named,
+)
 from verify.vocabulary.errors import ArithmeticUnsupported
 from verify.vocabulary.hypotheses import NORMAL_ENTRIES
 
@@ -42,12 +51,7 @@ def _over_one(value: Sum, name: str, variance: Scalar) -> Sum:
                 raise ArithmeticUnsupported(f"the expectation of {made.kind} of the random {name}")
         if len(random) % 2:
             continue
-        sizes = {
-            index: made.sizes[k]
-            for made, indices in key
-            for k, index in enumerate(indices)
-            if index >= len(value.slots)
-        }
+        sizes = sizes_summed(key, len(value.slots))
         weight = coefficient
         for _ in range(len(random) // 2):
             weight = weight * variance

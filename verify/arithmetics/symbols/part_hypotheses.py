@@ -8,7 +8,9 @@ from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.heads import Size, tensor
 from verify.arithmetics.symbols.product_rules import occurrences
 from verify.arithmetics.symbols.scalars import scalar
-from verify.arithmetics.symbols.sums import Product, Rule
+from verify.arithmetics.symbols.sums import Product, Rewriting
+
+SKEW_BLOCKS = "has skew blocks"
 
 
 def _own(factors: list[Factor], name: str, rank: int) -> list[int]:
@@ -17,7 +19,7 @@ def _own(factors: list[Factor], name: str, rank: int) -> list[int]:
     return [k for k, (made, _) in enumerate(factors) if ((made.kind, made.name), len(made.sizes)) == wanted]
 
 
-def unit_parts_rule(name: str, width: Size) -> Rule:
+def unit_parts_rule(name: str, width: Size) -> Rewriting:
     """sum_a X_s(j a)^2 = 1 for the parts j of `width` entries of every row s, and sum_i X_si^2 = their number."""
 
     def apply(product: Product, slots: int) -> list[Product] | None:
@@ -51,7 +53,7 @@ def _alone_within(factors: list[Factor], summed: dict[int, Size], whole: int, wi
     return None
 
 
-def skew_blocks_rule(name: str) -> Rule:
+def skew_blocks_rule(name: str) -> Rewriting:
     """Omega_(j a)b = -Omega_(j b)a: the blocks Omega_j become a tensor of three indices, skew in the last two."""
 
     def apply(product: Product, slots: int) -> list[Product] | None:

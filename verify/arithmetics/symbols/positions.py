@@ -19,10 +19,13 @@ from verify.arithmetics.symbols.heads import Head, Size, head
 from verify.arithmetics.symbols.indexed import Indexed, filled
 from verify.arithmetics.symbols.scalars import ONE, ZERO
 from verify.arithmetics.symbols.sizes import size_of
-from verify.arithmetics.symbols.sums import Product, rule, single
+from verify.arithmetics.symbols.sums import Product, rule, sum_of_head
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 ORDER = "order"
+#: The rules, which certificates name too.
+NARROWER, ITSELF = "of two comparisons of positions the narrower decides", "a position compared with itself"
+THE_FIRST = "the first position is not later than any"
 
 
 def is_never_negative(expression: Any) -> bool:
@@ -52,7 +55,7 @@ def not_later(m: Any, n: Any, shift: Any = 0) -> Any:
     if 1 in (rows, columns):
         raise ArithmeticUnsupported("the positions of a single row or column")
     made = order_head(rows, columns, by)
-    return Indexed(single(made, (0, 1), made.sizes), (1, 1), ())
+    return Indexed(sum_of_head(made), (1, 1), ())
 
 
 def at_block(made: Head, row: Size, column: Size, rows: Size, columns: Size) -> Indexed:
@@ -101,7 +104,7 @@ def _without(factors: Sequence[Factor], *places: int) -> list[Factor]:
     return [factor for k, factor in enumerate(factors) if k not in places]
 
 
-@rule("of two comparisons of positions the narrower decides", ORDER)
+@rule(NARROWER, ORDER)
 def narrower(product: Product, slots: int) -> list[Product] | None:
     """L_s(i, j) L_t(i, j) = L_s(i, j) for s <= t."""
     coefficient, factors, summed = product
@@ -114,7 +117,7 @@ def narrower(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
-@rule("a position compared with itself", ORDER)
+@rule(ITSELF, ORDER)
 def compared_with_itself(product: Product, slots: int) -> list[Product] | None:
     """L_s(i, i) = 1 for s >= 0, 0 for s < 0."""
     coefficient, factors, summed = product
@@ -124,7 +127,7 @@ def compared_with_itself(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
-@rule("the first position is not later than any", ORDER)
+@rule(THE_FIRST, ORDER)
 def compared_with_the_first(product: Product, slots: int) -> list[Product] | None:
     """L_s(i, j) e_0(j) = e_0(j) for s >= 0."""
     coefficient, factors, summed = product

@@ -10,10 +10,12 @@ from verify.arithmetics.symbols.canonical import Factor, canonical
 from verify.arithmetics.symbols.function_heads import _entrywise, of_entries, power
 from verify.arithmetics.symbols.heads import Head, Size, delta, unit
 from verify.arithmetics.symbols.scalars import Scalar, rational_scalar
-from verify.arithmetics.symbols.sums import Product, Sum, contract, fresh, rule
+from verify.arithmetics.symbols.sums import Product, Sum, contract, instance, rule
 
 #: An identity of a larger given size is left as it is.
 MOST_VALUES = 4
+#: Rules that certificates name too.
+COLUMNS, TWO_PARTS = "columns of the identity are orthonormal", "an index is its two parts"
 
 
 def occurrences(factors: list[Factor]) -> Counter[int]:
@@ -90,7 +92,7 @@ def small_identity(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
-@rule("columns of the identity are orthonormal", "selection")
+@rule(COLUMNS, "selection")
 def selections(product: Product, slots: int) -> list[Product] | None:
     """sum_i S(i, a) S(i, b) = delta_ab for one selection, 0 for two that follow one another; sum_ij S(i, j) = length."""
     coefficient, factors, summed = product
@@ -114,7 +116,7 @@ def selections(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
-@rule("an index is its two parts", "grouping")
+@rule(TWO_PARTS, "grouping")
 def groupings(product: Product, slots: int) -> list[Product] | None:
     """G(i, p, q) G(i, r, s) = delta_pr delta_qs G(i, p, q), G(i, p, q) G(j, p, q) = delta_ij G(i, p, q),
     sum_i G(i, p, q) = 1 = sum_pq G(i, p, q): each i is one pair (p, q)."""
@@ -135,23 +137,6 @@ def groupings(product: Product, slots: int) -> list[Product] | None:
             deltas = [(delta(size), (one, two)) for size, one, two in pairs if one != two]
             return [(coefficient, [f for k, f in enumerate(factors) if k != later] + deltas, summed)]
     return None
-
-
-def instance(
-    inner: Sum, indices: tuple[int, ...], coefficient: Scalar, factors: list[Factor], summed: dict[int, Size]
-) -> Iterator[Product]:
-    """The product of `factors` with each term of `inner` at `indices`."""
-    for key, value in inner.terms.items():
-        names: dict[int, int] = dict(enumerate(indices))
-        more = dict(summed)
-        grown = list(factors)
-        for made, places in key:
-            for slot, place in enumerate(places):
-                if place not in names:
-                    names[place] = fresh()
-                    more[names[place]] = made.sizes[slot]
-            grown.append((made, tuple(names[place] for place in places)))
-        yield coefficient * value, grown, more
 
 
 def _same_place(one: Factor, other: Factor) -> bool:
@@ -239,6 +224,11 @@ def leading_term(inner: Sum) -> tuple[tuple[Factor, ...], Scalar] | None:
     return key, value
 
 
+def _is_same(one: Head, other: Head) -> bool:
+    """Whether two heads are one, or one tensor of which symmetries became known in between."""
+    return one is other or (one.kind == other.kind == "tensor" and (one.name, one.sizes) == (other.name, other.sizes))
+
+
 def match(
     pattern: tuple[Factor, ...],
     bound: dict[int, int],
@@ -262,9 +252,9 @@ def match(
             return (used, names, sign) if private(names, used) else None
         made, places = order[done]
         for position, (candidate, indices) in enumerate(factors):
-            if position in used or candidate is not made:
+            if position in used or not _is_same(candidate, made):
                 continue
-            for perm, its_sign in made.symmetries:
+            for perm, its_sign in candidate.symmetries:
                 trial = dict(names)
                 if all(trial.setdefault(place, indices[perm[k]]) == indices[perm[k]] for k, place in enumerate(places)):
                     found = extend(done + 1, trial, used | {position}, sign * its_sign)

@@ -13,10 +13,12 @@ from typing import Any
 
 import sympy
 
+from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.heads import AT_STEP, Head, Size
 from verify.arithmetics.symbols.iterates import COMMUTED, ITERATE
+from verify.arithmetics.symbols.positions import ORDER
 from verify.arithmetics.symbols.recorded_iterates import Inductions, Iterates
-from verify.arithmetics.symbols.recorded_positions import ORDER, of_positions
+from verify.arithmetics.symbols.recorded_structures import of_structure
 from verify.arithmetics.symbols.recurrences import STEPPED
 from verify.arithmetics.symbols.scalars import Scalar, scalar
 from verify.arithmetics.symbols.sums import Sum
@@ -176,7 +178,7 @@ class SumRecorder:
         if kind == "constant":
             return self._of_terms(value, at)
         if kind == "single":
-            return self._single(given[0], given[1], at)
+            return self._term([(given[0], tuple(given[1]))], [], at)
         if kind == "contract":
             return self._contracted(value, given[0], given[1], at, given[2] if len(given) > 2 else None)
         if kind == "split":
@@ -292,14 +294,17 @@ class SumRecorder:
                 over += bound
         return _summed(over, _product([self.of(operand, [names[k] for k in labels]) for operand, labels in operands]))
 
-    def _single(self, head: Head, indices: Sequence[int], at: Sequence[At]) -> Expression:
-        names = dict(enumerate(at))
-        over = []
-        for place, index in enumerate(indices):
-            if index not in names:
-                bound, names[index] = self.index(head.sizes[place])
-                over += bound
-        return _summed(over, self._factor(head, [names[index] for index in indices]))
+    def _term(self, factors: Sequence[Factor], number: Sequence[Expression], at: Sequence[At]) -> Expression:
+        """A number, if any, times factors, summed over what is no slot."""
+        names, over = dict(enumerate(at)), []
+        for head, indices in factors:
+            for place, index in enumerate(indices):
+                if index not in names:
+                    bound, names[index] = self.index(head.sizes[place])
+                    over += bound
+        return _summed(
+            over, _product([*number, *(self._factor(head, [names[k] for k in indices]) for head, indices in factors)])
+        )
 
     def _factor(self, head: Head, at: Sequence[At]) -> Expression:
         if head.kind == "delta":
@@ -336,54 +341,12 @@ class SumRecorder:
         return name
 
     def of_structures(self) -> list[dict[str, Any]]:
-        """What is known of groupings and selections, each an identity in itself."""
-        found: list[dict[str, Any]] = []
-        for name, head in self.structures.items():
-            if head.kind == ORDER:
-                found += of_positions(name, head, self.structures, lambda size: self.index(size)[0][0])
-            else:
-                found += self._of_grouping(name, head) if head.kind == "grouping" else self._of_selection(name, head)
-        return found
-
-    def _of_grouping(self, name: str, head: Head) -> list[dict[str, Any]]:
-        """G(i, p, q) is 1 where i is the pair (p, q): one pair for each i, one i for each pair."""
-        (i, j), (p, r), (q, s) = ([self.index(size)[0][0] for _ in range(2)] for size in head.sizes)
-
-        def entry(*indices: list[str]) -> Expression:
-            return ["t", name, [index for index, _ in indices]]
-
-        def same(*pairs: tuple[list[str], list[str]]) -> list[Expression]:
-            return [["delta", one[0], other[0]] for one, other in pairs]
-
-        title = "an index is its two parts"
+        """What is known of groupings, selections and comparisons of positions, each an identity in itself."""
         return [
-            {"name": title, "indices": [p, q], "left": ["sum", i, entry(i, p, q)], "right": ["q", 1, 1]},
-            {"name": title, "indices": [i], "left": ["sum", p, ["sum", q, entry(i, p, q)]], "right": ["q", 1, 1]},
-            {
-                "name": title, "indices": [i, p, q, r, s], "left": ["*", entry(i, p, q), entry(i, r, s)],
-                "right": ["*", *same((p, r), (q, s)), entry(i, p, q)],
-            },
-            {
-                "name": title, "indices": [i, j, p, q], "left": ["*", entry(i, p, q), entry(j, p, q)],
-                "right": ["*", *same((i, j)), entry(i, p, q)],
-            },
-        ]  # fmt: skip
-
-    def _of_selection(self, name: str, head: Head) -> list[dict[str, Any]]:
-        """S(i, a) is 1 where i is the start plus a: a column of the identity for each a; others have none of them."""
-        (i, _), (a, b) = ([self.index(size)[0][0] for _ in range(2)] for size in head.sizes)
-        left = ["sum", i, ["*", ["t", name, [i[0], a[0]]], ["t", name, [i[0], b[0]]]]]
-        title = "columns of the identity are orthonormal"
-        found: list[dict[str, Any]] = [
-            {"name": title, "indices": [a, b], "left": left, "right": ["delta", a[0], b[0]]},
-            {"name": title, "indices": [a], "left": ["sum", i, ["t", name, [i[0], a[0]]]], "right": ["q", 1, 1]},
+            fact
+            for name, head in self.structures.items()
+            for fact in of_structure(name, head, self.structures, lambda size: self.index(size)[0][0])
         ]
-        for other, following in self.structures.items():
-            if following.kind == "selection" and head.parameter + head.sizes[1] == following.parameter:
-                c = self.index(following.sizes[1])[0][0]
-                left = ["sum", i, ["*", ["t", name, [i[0], a[0]]], ["t", other, [i[0], c[0]]]]]
-                found.append({"name": title, "indices": [a, c], "left": left, "right": ["q", 0, 1]})
-        return found
 
     def _take_apart(self, one: At, other: At) -> None:
         place = self._places.get(one)
@@ -394,17 +357,10 @@ class SumRecorder:
 
     def _of_terms(self, value: Sum, at: Sequence[At]) -> Expression:
         """A sum that no call made, of deltas and tensors alone."""
-        terms = []
-        for key, coefficient in value.terms.items():
-            names, over = dict(enumerate(at)), []
-            for head, indices in key:
-                for place, index in enumerate(indices):
-                    if index not in names:
-                        bound, names[index] = self.index(head.sizes[place])
-                        over += bound
-            factors = [self._factor(head, [names[index] for index in indices]) for head, indices in key]
-            number = [] if coefficient.is_one else [self.of_scalar(coefficient)]
-            terms.append(_summed(over, _product([*number, *factors])))
+        terms = [
+            self._term(key, [] if coefficient.is_one else [self.of_scalar(coefficient)], at)
+            for key, coefficient in value.terms.items()
+        ]
         return terms[0] if len(terms) == 1 else ["+", *terms]
 
 

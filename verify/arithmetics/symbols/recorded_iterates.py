@@ -18,7 +18,7 @@ from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import ITERATE_SLOPE, Iteration
 from verify.arithmetics.symbols.recurrences import STEPPED
 from verify.arithmetics.symbols.step_induction import BY_STEPS, StepInduction
-from verify.arithmetics.symbols.sums import Sum, keeping_origins, single
+from verify.arithmetics.symbols.sums import Sum, keeping_origins, sum_of_head
 
 
 class Iterates:
@@ -167,7 +167,7 @@ class Inductions:
         made = tensor(f"{name}~", slots)
         with keeping_origins():
             axes = (iteration.rows, len(slots) - iteration.rows)
-            image = lifted(iteration.step(Indexed(single(made, range(len(slots)), slots), axes))).value
+            image = lifted(iteration.step(Indexed(sum_of_head(made), axes))).value
         recorder.note([image])
         bound, at = recorder.indices(slots, (name, "start"))
         return {
@@ -197,7 +197,7 @@ def _met_here(point: Sum) -> Sum:
     def other(made: Head) -> Sum | None:
         if made.kind != "tensor":
             return None
-        return single(tensor(f"{made.name}~", made.sizes, made.symmetries), range(len(made.sizes)), made.sizes)
+        return sum_of_head(tensor(f"{made.name}~", made.sizes, made.symmetries))
 
     return rebuilt(point, other)
 

@@ -23,7 +23,7 @@ from verify.arithmetics.symbols.heads import AT_STEP, Head, Size, at_step, delta
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.sizes import is_size, size_of
 from verify.arithmetics.symbols.summation import StepNumber, SummationIndex, taken_at
-from verify.arithmetics.symbols.sums import Product, Sum, contract, rule, single
+from verify.arithmetics.symbols.sums import Product, Sum, contract, rule, sum_of_head
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The kind of the value of one of the matrices after all steps.
@@ -52,9 +52,7 @@ class Motion:
     def images(self, names: Sequence[str]) -> list[Sum]:
         """What a step makes of the tensors with these names."""
         made = [
-            Indexed(
-                single(tensor(name, start.value.slots), range(len(start.value.slots)), start.value.slots), start.axes
-            )
+            Indexed(sum_of_head(tensor(name, start.value.slots)), start.axes)
             for name, start in zip(names, self.starts, strict=True)
         ]
         number = StepNumber(self.count)
@@ -142,8 +140,7 @@ def _moved(size: Size, step: Callable[..., Any], starts: tuple[Indexed, ...], ke
     motion = replace(motion, reached=tuple(_reached(place, own) for place in range(len(starts))))
     values = []
     for place, start in enumerate(starts):
-        made = _head(motion, place)
-        values.append(Indexed(single(made, range(len(made.sizes)), made.sizes), start.axes))
+        values.append(Indexed(sum_of_head(_head(motion, place)), start.axes))
     return values
 
 
@@ -178,8 +175,7 @@ def visited(count: Any, step: Callable[..., Any], *starts: Any) -> Any:
 def _at_one_step(operand: Indexed, size: Size) -> Indexed:
     """The matrix times the unit vector of the step."""
     own = range(len(operand.value.slots))
-    unit = single(at_step(size), (0,), (size,))
-    value = contract([(operand.value, own), (unit, [len(own)])], [*own, len(own)])
+    value = contract([(operand.value, own), (sum_of_head(at_step(size)), [len(own)])], [*own, len(own)])
     return Indexed(value, (*operand.axes, 1), operand.bound)
 
 

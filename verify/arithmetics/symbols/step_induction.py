@@ -11,13 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from verify.arithmetics.symbols.calculus import derivative
-from verify.arithmetics.symbols.heads import Head, Size, delta, head, tensor
+from verify.arithmetics.symbols.heads import Head, Size, head, tensor
 from verify.arithmetics.symbols.hypothesis_rules import vanishing
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import ITERATE, ITERATE_SLOPE
 from verify.arithmetics.symbols.recurrences import STEPPED, members, state_of
 from verify.arithmetics.symbols.scalars import ONE
-from verify.arithmetics.symbols.sums import Sum, contract, extra_rules, keeping_origins, note_rule, single, step_named
+from verify.arithmetics.symbols.sums import (
+    Sum,
+    contract,
+    extra_rules,
+    identity_over,
+    keeping_origins,
+    note_rule,
+    step_named,
+    sum_of_head,
+)
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 BY_STEPS = step_named(
@@ -57,7 +66,7 @@ class StepInduction:
         Terms stand in the order of the iterates, so that of equal iterates the earlier one gives way to the later one.
         """
         made = {one: tensor(named(one), one.sizes) for one in self.iterates}
-        points = {one: single(other, range(len(one.sizes)), one.sizes) for one, other in made.items()}
+        points = {one: sum_of_head(other) for one, other in made.items()}
         found = [_replaced(equation, points) for equation in self.equations]
         return [
             Sum(one.slots, dict(sorted(one.terms.items(), key=lambda term: [made.number for made, _ in term[0]])))
@@ -80,14 +89,14 @@ class StepInduction:
             return made.parameter.image([named(other) for other in self.members[made]])  # type: ignore[no-any-return]
         value, slots, rows = self.members[made][0], _argument(made).slots, made.parameter.rows
         generic = tensor(named(value), slots)
-        point = Indexed(single(generic, range(len(slots)), slots), (rows, len(slots) - rows))
+        point = Indexed(sum_of_head(generic), (rows, len(slots) - rows))
         image: Sum = lifted(made.parameter.step(point)).value
         if made.kind == ITERATE:
             return image
         # the derivative of the image in the iterate, times that of the iterate in the start
         own, ends = range(len(slots)), range(2 * len(slots), 3 * len(slots))
         middle = range(len(slots), 2 * len(slots))
-        slope = single(tensor(named(made), made.sizes), range(len(made.sizes)), made.sizes)
+        slope = sum_of_head(tensor(named(made), made.sizes))
         return contract([(derivative(image, generic), [*own, *middle]), (slope, [*middle, *ends])], [*own, *ends])
 
 
@@ -145,7 +154,7 @@ def _before(equation: Sum) -> Sum | None:
         for k, (made, at) in enumerate(key):
             one, at = (state_of(made), at[:-1]) if k == place else (made, at)
             assert one is not None
-            parts.append((single(one, range(len(at)), one.sizes), at))
+            parts.append((sum_of_head(one), at))
         total = total.plus(contract(parts, out, {slot: equation.slots[slot] for slot in out}), value)
     return total
 
@@ -177,8 +186,7 @@ def _of_like_starts(induction: StepInduction) -> list[Sum]:
     found = []
     for one, other in itertools.combinations(induction.iterates, 2):
         if one.sizes == other.sizes and start_of(one).key == start_of(other).key:
-            slots = range(len(one.sizes))
-            found.append(single(one, slots, one.sizes).plus(single(other, slots, other.sizes), -ONE))
+            found.append(sum_of_head(one).plus(sum_of_head(other), -ONE))
     return [one for one in found if one.key not in known]
 
 
@@ -203,7 +211,7 @@ def _not_kept(found: StepInduction) -> list[int]:
     def named(one: Head) -> str:
         return f"{BY_STEPS}~{found.iterates.index(one)}"
 
-    with extra_rules(vanishing(BY_STEPS, found.about(named)).rules()):
+    with extra_rules(vanishing(BY_STEPS, found.about(named)).rules):
         points = {one: found.image(one, named) for one in found.iterates}
         return [place for place, one in enumerate(found.equations) if _replaced(one, points).terms]
 
@@ -220,11 +228,7 @@ def start_of(made: Head) -> Sum:
     if made.kind == ITERATE:
         return _argument(made)
     if made.kind == ITERATE_SLOPE:
-        half = len(_argument(made).slots)
-        pairs = [
-            (single(delta(size), (0, 1), (size, size)), [k, half + k]) for k, size in enumerate(_argument(made).slots)
-        ]
-        return contract(pairs, range(2 * half))
+        return identity_over(_argument(made).slots)
     recurrence = made.parameter
     return recurrence.motion.starts[recurrence.places[recurrence.own]].value  # type: ignore[no-any-return]
 
@@ -237,6 +241,6 @@ def _replaced(equation: Sum, points: Mapping[Head, Sum]) -> Sum:
         for made, at in key:
             if made.inner is not None and made not in points and any(map(_moves, made.inner.heads())):
                 raise ArithmeticUnsupported("a function of an iterate in what an induction is to show")
-            parts.append((points[made] if made in points else single(made, range(len(at)), made.sizes), at))
+            parts.append((points[made] if made in points else sum_of_head(made), at))
         total = total.plus(contract(parts, out, dict(enumerate(equation.slots))), value)
     return total

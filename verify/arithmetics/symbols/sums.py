@@ -11,8 +11,8 @@ import contextlib
 import contextvars
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ParamSpec
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, ParamSpec
 
 from verify.arithmetics.symbols.canonical import Factor, Key, canonical
 from verify.arithmetics.symbols.heads import Head, Size, delta
@@ -22,13 +22,22 @@ from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 #: A product being rewritten: its coefficient, its factors, and the indices summed over with their sizes.
 Product = tuple[Scalar, list[Factor], dict[int, Size]]
-#: A rewriting rule: None where it does not apply, otherwise the products that take the product's place.
-Rule = Callable[[Product, int], list[Product] | None]
+#: What rewrites a product: None where it does not apply, otherwise the products that take the product's place.
+Rewriting = Callable[[Product, int], list[Product] | None]
+
+
+class ProductRule(NamedTuple):
+    """A rewriting rule: its name in records, the kinds of heads of which one has to occur, and what it does."""
+
+    name: str
+    kinds: frozenset[str]
+    rewriting: Rewriting
+
 
 #: More terms than this in one sum are refused.
 MOST_TERMS = 20000
 
-_rules: list[tuple[str, frozenset[str], Rule]] = []
+_rules: list[ProductRule] = []
 _steps: list[str] = []
 _used: contextvars.ContextVar[set[str] | None] = contextvars.ContextVar("rules_used", default=None)
 _keeping: contextvars.ContextVar[bool] = contextvars.ContextVar("origins_kept", default=False)
@@ -40,11 +49,11 @@ def fresh() -> int:
     return next(_fresh)
 
 
-def rule(name: str, *kinds: str) -> Callable[[Rule], Rule]:
+def rule(name: str, *kinds: str) -> Callable[[Rewriting], Rewriting]:
     """Register a rewriting rule for products in which a head of one of `kinds` occurs."""
 
-    def register(function: Rule) -> Rule:
-        _rules.append((name, frozenset(kinds), function))
+    def register(function: Rewriting) -> Rewriting:
+        _rules.append(ProductRule(name, frozenset(kinds), function))
         return function
 
     return register
@@ -74,13 +83,14 @@ def note_rule(name: str) -> None:
 
 
 @contextlib.contextmanager
-def extra_rules(rules: Sequence[tuple[str, frozenset[str], Rule]]) -> Iterator[None]:
+def extra_rules(rules: Iterable[ProductRule]) -> Iterator[None]:
     """Apply more rules inside the block: the hypotheses of a claim."""
-    _rules.extend(rules)
+    added = list(rules)
+    _rules.extend(added)
     try:
         yield
     finally:
-        for item in rules:
+        for item in added:
             _rules.remove(item)
 
 
@@ -220,8 +230,24 @@ def constant(value: Scalar, slots: Sequence[Size] = ()) -> Sum:
 @as_built("single")
 def single(head: Head, indices: Sequence[int], slots: Sequence[Size]) -> Sum:
     """One factor; indices beyond the slots are summed."""
-    sizes = {i: head.sizes[k] for k, i in enumerate(indices) if i >= len(slots)}
-    return collected([(ONE, [(head, tuple(indices))], sizes)], slots)
+    factors = [(head, tuple(indices))]
+    return collected([(ONE, factors, sizes_summed(factors, len(slots)))], slots)
+
+
+def sum_of_head(head: Head) -> Sum:
+    """A head as a sum over its own slots."""
+    return single(head, range(len(head.sizes)), head.sizes)
+
+
+def identity_over(sizes: Sequence[Size]) -> Sum:
+    """1 where indices of these sizes are equal to others of the same sizes, one by one; slots: the ones, then the others."""
+    count = len(sizes)
+    return contract([(sum_of_head(delta(size)), [k, count + k]) for k, size in enumerate(sizes)], range(2 * count))
+
+
+def sizes_summed(factors: Sequence[Factor], slots: int) -> dict[int, Size]:
+    """The indices of a product that are no slots, with their sizes."""
+    return {index: head.sizes[k] for head, indices in factors for k, index in enumerate(indices) if index >= slots}
 
 
 def collected(products: Sequence[Product], slots: Sequence[Size]) -> Sum:
@@ -261,28 +287,28 @@ def contract(
             summed[names[label]] = size
     products: list[Product] = [(ONE, [], summed)]
     for operand, labels in operands:
-        count = len(operand.slots)
-        opened = [names[label] for label in labels]
-        grown: list[Product] = []
-        for coefficient, factors, indices in products:
-            for key, value in operand.terms.items():
-                renamed, more, own = list(factors), dict(indices), {}
-                for head, places in key:
-                    moved = []
-                    for slot, place in enumerate(places):
-                        if place < count:
-                            moved.append(opened[place])
-                        else:
-                            if place not in own:
-                                own[place] = fresh()
-                                more[own[place]] = head.sizes[slot]
-                            moved.append(own[place])
-                    renamed.append((head, tuple(moved)))
-                grown.append((coefficient * value, renamed, more))
-        products = grown
+        opened = tuple(names[label] for label in labels)
+        products = [grown for product in products for grown in instance(operand, opened, *product)]
         if len(products) > MOST_TERMS:
             raise ArithmeticUnsupported(f"a product of more than {MOST_TERMS} terms")
     return collected(products, slots)
+
+
+def instance(
+    inner: Sum, indices: Sequence[int], coefficient: Scalar, factors: list[Factor], summed: dict[int, Size]
+) -> Iterator[Product]:
+    """The product of `factors` with each term of `inner` at `indices`."""
+    for key, value in inner.terms.items():
+        names: dict[int, int] = dict(enumerate(indices))
+        more = dict(summed)
+        grown = list(factors)
+        for head, places in key:
+            for slot, place in enumerate(places):
+                if place not in names:
+                    names[place] = fresh()
+                    more[names[place]] = head.sizes[slot]
+            grown.append((head, tuple(names[place] for place in places)))
+        yield coefficient * value, grown, more
 
 
 DELTAS = step_named("sums over Kronecker deltas")

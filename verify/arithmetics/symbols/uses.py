@@ -6,6 +6,7 @@ Everything that is found is written down and checked by `verify.kernel`; nothing
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -300,11 +301,13 @@ class UseSearch:
         """What is left after a use, if it takes the term away."""
         return self.after_all(form, key, [use])
 
-    def after_all(self, form: Form, key: Key, uses: Sequence[dict[str, Any]]) -> Form | None:
-        """What is left after several uses, if together they take the term away."""
+    def after_all(
+        self, form: Form, key: Key, uses: Sequence[dict[str, Any]], most_more: float = math.inf
+    ) -> Form | None:
+        """What is left after several uses, if together they take the term away, for at most so many terms more."""
         worth = self.worth(uses)
         found = None if worth is None else self.algebra.plus([(form, ONE), (worth, -ONE)])
-        if found is None or key in found:
+        if found is None or key in found or len(found) > len(form) + most_more:
             return None
         self.uses += uses
         return found
