@@ -16,7 +16,6 @@ from tests.symbolic_cases import newton_schulz
 from verify.arithmetics.norms import (
     assumed,
     derivations,
-    differences,
     differentials,
     entries,
     gaps,
@@ -29,6 +28,7 @@ from verify.arithmetics.norms import (
     rules,
     singular_polynomials,
     smallest,
+    telescoping,
     two_blocks,
 )
 from verify.arithmetics.norms.assumed import consequences, follows
@@ -252,7 +252,7 @@ def half_of(table: str, kind: str) -> Callable[[pytest.MonkeyPatch], None]:
     """Plant a rule that gives half of what it should."""
 
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
-        module = differences if table == "DIFFERENCES" else rules
+        module = telescoping if table == "DIFFERENCES" else rules
         right = getattr(module, table)[kind]
         wrong = lambda *args: (item._replace(bound=item.bound / 2) for item in right(*args))  # noqa: E731
         monkeypatch.setitem(getattr(module, table), kind, wrong)
@@ -344,13 +344,13 @@ def test_differences_of_grouped_factors_are_bounded_from_above(monkeypatch: pyte
         return seen
 
     assert checked_groups() > 0
-    right = differences._telescoped
+    right = telescoping._telescoped
 
     def without_the_last(*args: Any) -> Any:
         for item in right(*args):
             yield item._replace(bound=item.bound.args[0]) if isinstance(item.bound, sympy.Add) else item
 
-    monkeypatch.setattr(differences, "_telescoped", without_the_last)
+    monkeypatch.setattr(telescoping, "_telescoped", without_the_last)
     with pytest.raises(AssertionError):
         checked_groups()
 

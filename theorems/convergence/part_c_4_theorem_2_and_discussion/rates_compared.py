@@ -5,6 +5,7 @@ Every comparison is one of lower bounds of alpha; that alpha obeys them is refut
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 from typing import Any
 
@@ -228,7 +229,7 @@ def _sharing_a_token(d_m: int) -> dict[str, Any]:
 
 for _width in (4, 16, 64):
     ALPHA_BY_SCALING.counterexample(
-        f"two samples that share a token, d_m = {_width}", lambda width=_width: _sharing_a_token(width)
+        f"two samples that share a token, d_m = {_width}", functools.partial(_sharing_a_token, _width)
     )
 
 

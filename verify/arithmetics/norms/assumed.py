@@ -21,7 +21,7 @@ from verify.arithmetics.norms.monomials import (
 )
 from verify.arithmetics.norms.refuting import failing_points, is_refuted
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
-from verify.arithmetics.norms.statements import Candidate
+from verify.arithmetics.norms.statements import RuleBound
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import world
 
@@ -253,8 +253,8 @@ def _quotient(one: Monomial, other: Monomial) -> Monomial | None:
     return found if all(generator.is_Symbol for generator, _ in found) else None
 
 
-def assumed_bounds(symbol: sympy.Symbol) -> Iterator[Candidate]:
+def assumed_bounds(symbol: sympy.Symbol) -> Iterator[RuleBound]:
     """Bounds by the assumptions c - q >= 0 of a quantity q."""
     for fact in world().facts:
         if symbol in fact.free_symbols and sympy.diff(fact, symbol) == -1:
-            yield Candidate("assumption", fact + symbol, ("assumption", fact, symbol))
+            yield RuleBound("assumption", fact + symbol, ("assumption", fact, symbol))

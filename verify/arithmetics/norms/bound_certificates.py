@@ -15,7 +15,7 @@ import sympy
 from verify.arithmetics.norms import isometry_instances
 from verify.arithmetics.norms.derivations import BoundProof
 from verify.arithmetics.norms.recording import NotCertified, Writer
-from verify.arithmetics.norms.replay import Replay
+from verify.arithmetics.norms.retraced import Retraced
 from verify.arithmetics.norms.world import resumed
 from verify.kernel import bounds as kernel
 
@@ -61,8 +61,8 @@ def certificate_of(
         for entry in proof.entries:
             writer.scalar(entry.left), writer.scalar(entry.right)
         writer.stated = True
-        replays = [Replay(writer, entry, facts) for entry in proof.entries]
-        parts = [replay.part() if steps else replay.stated() for replay in replays]
+        retraced = [Retraced(writer, entry, facts) for entry in proof.entries]
+        parts = [each.part() if steps else each.stated() for each in retraced]
     return {
         "format": kernel.FORMAT, "kind": "bound", "claim": claim_id,
         "sizes": [[name, k] if k > 1 else name for name, k in sorted(writer.sizes.items())],

@@ -43,7 +43,7 @@ def numbers_of(node: Node) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Step:
-    """quantity <= bound, by a rule, and how that is written (see `Candidate`)."""
+    """quantity <= bound, by a rule, and how that is written (see `RuleBound`)."""
 
     rule: str
     quantity: Any

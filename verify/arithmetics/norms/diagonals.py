@@ -7,9 +7,9 @@ from typing import Any
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import LARGEST, norm
-from verify.arithmetics.norms.differences import by_pieces
 from verify.arithmetics.norms.rules import RULES, one_after_another
-from verify.arithmetics.norms.statements import Candidate, rule
+from verify.arithmetics.norms.statements import RuleBound, rule
+from verify.arithmetics.norms.telescoping import by_pieces
 from verify.arithmetics.norms.world import Node, world
 
 
@@ -25,7 +25,7 @@ def multiplied_out(node: Node) -> list[tuple[Any, Node]]:
 
 
 @rule("diagonal of a column", says="diag(v) x = v o x for columns v and x", rests_on=("diagonal-of-a-column",))
-def _with_diagonals(kind: str, node: Node) -> Iterator[Candidate]:
+def _with_diagonals(kind: str, node: Node) -> Iterator[RuleBound]:
     rest = tuple(factor.number for factor in node.parts if factor.kind != "sum")
     if kind == LARGEST or rest in world().pieces:  # what stands beside the sum has a norm in the right-hand side
         terms = multiplied_out(node)
@@ -33,7 +33,7 @@ def _with_diagonals(kind: str, node: Node) -> Iterator[Candidate]:
             yield by_pieces("triangle inequality", kind, [nodes.scaled(c, part) for c, part in terms])
     if len(node.parts) == 2 and node.parts[0].kind == "diagonal" and node.shape[1] == 1:
         name, v, x = "diagonal of a column", node.parts[0].parts[0], node.parts[1]
-        yield Candidate(name, norm(kind, nodes.hadamard(v, x)), (name, kind, v, x))
+        yield RuleBound(name, norm(kind, nodes.hadamard(v, x)), (name, kind, v, x))
 
 
 RULES |= {"product": one_after_another(RULES["product"], _with_diagonals)}

@@ -14,11 +14,11 @@ import sympy
 
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, entry, largest_over, norm
-from verify.arithmetics.norms.differences import HALF
 from verify.arithmetics.norms.odd_polynomials import is_concave, largest_slope
 from verify.arithmetics.norms.rules import RULES, one_after_another, starts_in_unit_ball  # fmt: skip
 from verify.arithmetics.norms.signs import is_positive
-from verify.arithmetics.norms.statements import Candidate, rule
+from verify.arithmetics.norms.statements import RuleBound, rule
+from verify.arithmetics.norms.telescoping import HALF
 from verify.arithmetics.norms.world import Kind, Node, unused_index, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -137,7 +137,7 @@ def depends_on(item: Any, variable: Node) -> bool:
     says="||d vec(L f R) / d vec X||_2 <= ||L||_2 ||d vec f / d vec X||_2 ||R||_2",
     rests_on=("chain-rule", "constant-factors"),
 )
-def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
+def _derivative(kind: str, node: Node) -> Iterator[RuleBound]:
     if kind != SPECTRAL:
         return
     value, point = node.parts
@@ -152,7 +152,7 @@ def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
         sides = [nodes.product(side) if side else None for side in (inner[: moving[0]], inner[moving[0] + 1 :])]
         bound = abs(coefficient) * sympy.Mul(norm(SPECTRAL, J), *(norm(SPECTRAL, side) for side in sides if side))
         written = functools.partial(_constant_factors, node, J, coefficient, *sides)
-        yield Candidate("constant factors of a derivative", bound, written)
+        yield RuleBound("constant factors of a derivative", bound, written)
         if norm(SPECTRAL, J).free_symbols & world().targets:
             return
     name = f"direction of {node.data[1]}"
@@ -162,7 +162,7 @@ def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
         return
     world().properties.add(("has Frobenius norm at most 1", name))
     name = "derivative along a unit direction"
-    yield Candidate(name, norm(FROBENIUS, change), (name, node))
+    yield RuleBound(name, norm(FROBENIUS, change), (name, node))
 
 
 def _constant_factors(node: Node, J: Node, c: Any, left: Node | None, right: Node | None, _: Any) -> list[Any]:
@@ -183,10 +183,10 @@ def _constant_factors(node: Node, J: Node, c: Any, left: Node | None, right: Nod
     says="d exp(A) = int_0^1 exp((1 - s) A) dA exp(s A) ds, so that ||d exp(A)|| <= ||dA|| for skew A, in both norms",
     rests_on=("exponential-differential",),
 )
-def _of_exponential(kind: str, node: Node) -> Iterator[Candidate]:
+def _of_exponential(kind: str, node: Node) -> Iterator[RuleBound]:
     if kind != LARGEST and nodes.is_skew(node.parts[0]):
         name = "differential of the exponential"
-        yield Candidate(name, norm(kind, node.parts[1]), (name, kind, *node.parts))
+        yield RuleBound(name, norm(kind, node.parts[1]), (name, kind, *node.parts))
 
 
 @rule(
@@ -195,7 +195,7 @@ def _of_exponential(kind: str, node: Node) -> Iterator[Candidate]:
     "a_i^T||_2 ||dT||_F, at most ||dT||_F / 2",
     rests_on=("softmax-differential",),
 )
-def _of_softmax(kind: str, node: Node) -> Iterator[Candidate]:
+def _of_softmax(kind: str, node: Node) -> Iterator[RuleBound]:
     if kind != FROBENIUS:
         return
     T, change = node.parts
@@ -204,7 +204,7 @@ def _of_softmax(kind: str, node: Node) -> Iterator[Candidate]:
     covariance = nodes.minus(nodes.diagonal(row), nodes.product([row, nodes.transposed(row)]))
     name, largest = "differential of softmax", largest_over(index, norm(SPECTRAL, covariance))
     for factor in (largest, HALF):
-        yield Candidate(name, factor * norm(FROBENIUS, change), (name, index, T, change))
+        yield RuleBound(name, factor * norm(FROBENIUS, change), (name, index, T, change))
 
 
 @rule(
@@ -212,10 +212,10 @@ def _of_softmax(kind: str, node: Node) -> Iterator[Candidate]:
     says="||d(M / (||M||_F + e))||_F <= ||dM||_F / e for e > 0, at M = 0 too",
     rests_on=("normalisation-differential",),
 )
-def _of_normalisation(kind: str, node: Node) -> Iterator[Candidate]:
+def _of_normalisation(kind: str, node: Node) -> Iterator[RuleBound]:
     if kind == FROBENIUS:
         name = "differential of a normalisation"
-        yield Candidate(name, norm(FROBENIUS, node.parts[1]) / node.data[0], (name, *node.parts, *node.data))
+        yield RuleBound(name, norm(FROBENIUS, node.parts[1]) / node.data[0], (name, *node.parts, *node.data))
 
 
 @rule(
@@ -224,14 +224,14 @@ def _of_normalisation(kind: str, node: Node) -> Iterator[Candidate]:
     "at most max |g'|: ||dM_K||_F <= max |g'|^K ||dM_0||_F from ||M_0||_2 <= 1 if g keeps [-1, 1]",
     rests_on=("iteration-differential",),
 )
-def _of_iteration(kind: str, node: Node) -> Iterator[Candidate]:
+def _of_iteration(kind: str, node: Node) -> Iterator[RuleBound]:
     count, *coefficients = node.data
     if kind == FROBENIUS and starts_in_unit_ball(node.parts[0], tuple(coefficients)):
         slope = largest_slope(tuple(coefficients))
         # written as the quotient of two powers, in which powers of rationals of symbolic exponents are compared
         power = sympy.Integer(slope.p) ** count / sympy.Integer(slope.q) ** count
         name = "differential of an iteration"
-        yield Candidate(name, power * norm(FROBENIUS, node.parts[1]), (name, slope, *node.parts, *node.data))
+        yield RuleBound(name, power * norm(FROBENIUS, node.parts[1]), (name, slope, *node.parts, *node.data))
 
 
 @rule(
@@ -240,7 +240,7 @@ def _of_iteration(kind: str, node: Node) -> Iterator[Candidate]:
     "sqrt(2) ||dM_0||_F; and B^T M = M^T B lets dB B^T, and dB^T, meet an M of S = M J M^T",
     rests_on=("iteration-beside-its-start", "iterate-and-start"),
 )
-def _beside_the_start(kind: str, node: Node) -> Iterator[Candidate]:
+def _beside_the_start(kind: str, node: Node) -> Iterator[RuleBound]:
     """dB M^T, dB^T M, and dB B^T S, dB^T S with S = c (P R^T - R P^T), [P, R] = M, for the iterate B of M_0, a multiple of M."""
     if kind != FROBENIUS:
         return
@@ -259,7 +259,7 @@ def _beside_the_start(kind: str, node: Node) -> Iterator[Candidate]:
             if factors[place + 1] is (M if flipped else nodes.transposed(M)):
                 size = norm(FROBENIUS, change) / abs(multiple)
                 bound = sympy.sqrt(2) * size * sympy.Mul(*(norm(SPECTRAL, other) for other in others))
-                yield Candidate(name, bound, (name, side, *D.parts, *D.data))
+                yield RuleBound(name, bound, (name, side, *D.parts, *D.data))
             size, skew = _change_before_normalisation(multiple, M, change), factors[place + 1]
             if not flipped:
                 B = nodes.of("iterate", start, data=D.data, shape=D.shape)
@@ -271,7 +271,7 @@ def _beside_the_start(kind: str, node: Node) -> Iterator[Candidate]:
                 sides = sympy.Mul(norm(SPECTRAL, M), *(norm(SPECTRAL, other) for other in others))
                 ends = factors[:place], factors[place + (2 if flipped else 3) :]
                 bound = sympy.sqrt(2) * abs(nodes.terms_of(skew)[0][0]) * size * sides
-                yield Candidate(name, bound, functools.partial(_in_the_frame, side, *ends, skew, frame, D))
+                yield RuleBound(name, bound, functools.partial(_in_the_frame, side, *ends, skew, frame, D))
 
 
 def _in_the_frame(
@@ -297,7 +297,7 @@ def _change_before_normalisation(multiple: Any, M: Node, change: Node) -> Any:
 
 
 @rule("product rule", says="d vec(A X C) = ((X C)^T (x) I) d vec A + (C^T (x) A) d vec X", rests_on=("product-rule",))
-def _product_rule(kind: str, node: Node) -> Iterator[Candidate]:
+def _product_rule(kind: str, node: Node) -> Iterator[RuleBound]:
     """d vec(A(X) X C) - C^T (x) A = ((X C)^T (x) I) d vec A, column-major."""
     for (c, J), (d, K) in (nodes.terms_of(node), nodes.terms_of(node)[::-1]) if len(node.parts) == 2 else ():
         if kind != SPECTRAL or c != -d or J.kind != "derivative" or J.data[0] != "column-major":
@@ -317,7 +317,7 @@ def _product_rule(kind: str, node: Node) -> Iterator[Candidate]:
             outer = nodes.kronecker(nodes.transposed(nodes.product([point, C])), nodes.identity(size))
             dF = nodes.of("derivative", factors[0], point, data=J.data, shape=(size * size, J.shape[1]))
             bound = abs(c) * norm(SPECTRAL, nodes.product([outer, dF]))
-            yield Candidate("product rule", bound, ("product rule", SPECTRAL, factors[0], dF, C))
+            yield RuleBound("product rule", bound, ("product rule", SPECTRAL, factors[0], dF, C))
 
 
 RULES |= {

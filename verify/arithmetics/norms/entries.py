@@ -13,7 +13,7 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, largest_over, norm
 from verify.arithmetics.norms.softmaxes import covariance_of, covariances_of
-from verify.arithmetics.norms.statements import Candidate, in_turn, rule
+from verify.arithmetics.norms.statements import RuleBound, in_turn, rule
 from verify.arithmetics.norms.world import Index, Node, unused_index, world
 
 COLUMN_SUM, ROW_SUM = "largest column sum", "largest row sum"
@@ -35,7 +35,7 @@ def speaks_of_sums(targets: Any) -> bool:
     return any(target in known and known[target].kind in (COLUMN_SUM, ROW_SUM) for target in targets)
 
 
-def with_common_ends(terms: list[tuple[Any, Node]]) -> Iterator[Candidate]:
+def with_common_ends(terms: list[tuple[Any, Node]]) -> Iterator[RuleBound]:
     """max|c A M B - c A N B| = |c| max|A (M - N) B| for two products that begin or end alike."""
     if len(terms) != 2 or terms[0][0] != -terms[1][0]:
         return
@@ -45,18 +45,18 @@ def with_common_ends(terms: list[tuple[Any, Node]]) -> Iterator[Candidate]:
     if left + right and all(inner):
         ends = ours[:left], ours[len(ours) - right :]
         whole = nodes.product([*ends[0], nodes.minus(*map(nodes.product, inner)), *ends[1]])
-        yield Candidate("difference of products", abs(terms[0][0]) * norm(LARGEST, whole))
+        yield RuleBound("difference of products", abs(terms[0][0]) * norm(LARGEST, whole))
 
 
 @rule("sum of all absolute values", says="||A||_F <= sum_ij |A_ij|", rests_on=("sum-of-absolute-values",))
-def by_all_entries(kind: str, node: Node) -> Iterator[Candidate]:
+def by_all_entries(kind: str, node: Node) -> Iterator[RuleBound]:
     """The sum of the absolute values of all entries, where it is aimed at."""
     for target in sorted(world().targets, key=str) if kind == FROBENIUS else ():
         atom = world().atoms.get(target)
         if atom is not None and atom.kind == "total" and atom.payload[0].kind == "absolute":
             A = atom.payload[0].parts[0]
             if A.shape in (node.shape, node.shape[::-1]) and norm(FROBENIUS, A) == norm(FROBENIUS, node):
-                yield Candidate("sum of all absolute values", target, ("sum of all absolute values", node))
+                yield RuleBound("sum of all absolute values", target, ("sum of all absolute values", node))
 
 
 @rule(
@@ -64,7 +64,7 @@ def by_all_entries(kind: str, node: Node) -> Iterator[Candidate]:
     says="max|AB| <= max_i ||a_i|| max_j ||b_j|| for the rows a_i of A and the columns b_j of B, by Cauchy-Schwarz",
     rests_on=("product", "block"),
 )
-def by_lengths(node: Node) -> Iterator[Candidate]:
+def by_lengths(node: Node) -> Iterator[RuleBound]:
     """Bounds of the largest entry of a product by lengths of rows and columns, where one of these is aimed at."""
     name, factors = "lengths of rows and columns", nodes.factors_of(node)
     for k in range(1, len(factors)):
@@ -72,7 +72,7 @@ def by_lengths(node: Node) -> Iterator[Candidate]:
         (i, longest), (j, other) = map(longest_row, (A, B))
         if (longest.free_symbols | other.free_symbols) & world().targets:
             alone = [("block", FROBENIUS, X, k, sympy.Integer(1)) for X, k in ((A, i), (B, j)) if X.shape[0] == 1]
-            yield Candidate(name, longest * other, in_turn((name, i, A, j, B), *alone))
+            yield RuleBound(name, longest * other, in_turn((name, i, A, j, B), *alone))
 
 
 def longest_row(A: Node) -> tuple[Index, Any]:
@@ -94,12 +94,12 @@ def longest_row(A: Node) -> tuple[Index, Any]:
     rests_on=("covariance-of-entries", "largest-entry-of-a-product"),
 )
 @rule("permuted columns", says="a permutation leaves the largest entry as it is", rests_on=("permutation",))
-def largest_of_product(node: Node) -> Iterator[Candidate]:
+def largest_of_product(node: Node) -> Iterator[RuleBound]:
     """Bounds of the largest entry of a product."""
     for whole in (node, nodes.transposed(node)):
         factors = nodes.factors_of(nodes.single(whole)[1])
         if factors[-1].kind == "permutation" and len(factors) > 1:
-            yield Candidate("permuted columns", norm(LARGEST, nodes.product(factors[:-1])))
+            yield RuleBound("permuted columns", norm(LARGEST, nodes.product(factors[:-1])))
             return
         found = list(_by_blocks(factors))
         if found:
@@ -107,18 +107,18 @@ def largest_of_product(node: Node) -> Iterator[Candidate]:
             return
     factors = nodes.factors_of(node)
     if factors[0].kind == "softmax":
-        yield Candidate("average of rows", norm(LARGEST, nodes.product(factors[1:])))
+        yield RuleBound("average of rows", norm(LARGEST, nodes.product(factors[1:])))
         return
     for k, factor in enumerate(factors):
         if 0 < k < len(factors) - 1 and covariance_of(factor) is not None:
-            yield Candidate("covariance of entries", _covariance_bound(factors[:k], factors[k + 1 :]))
+            yield RuleBound("covariance of entries", _covariance_bound(factors[:k], factors[k + 1 :]))
             return
     name, (first, *others), (*before, last) = "largest entry of a product", factors, factors
     for k in sorted(range(1, len(factors)), key=lambda k: abs(2 * k - len(factors))):
         left, right = nodes.product(factors[:k]), nodes.product(factors[k:])
-        yield Candidate(name, left.shape[1] * norm(LARGEST, left) * norm(LARGEST, right))
-    yield Candidate(name, sums_norm(ROW_SUM, first) * norm(LARGEST, nodes.product(others)))
-    yield Candidate(name, norm(LARGEST, nodes.product(before)) * sums_norm(COLUMN_SUM, last))
+        yield RuleBound(name, left.shape[1] * norm(LARGEST, left) * norm(LARGEST, right))
+    yield RuleBound(name, sums_norm(ROW_SUM, first) * norm(LARGEST, nodes.product(others)))
+    yield RuleBound(name, norm(LARGEST, nodes.product(before)) * sums_norm(COLUMN_SUM, last))
 
 
 @rule(
@@ -127,12 +127,12 @@ def largest_of_product(node: Node) -> Iterator[Candidate]:
     rests_on=("blocks-of-rows", "kronecker", "largest-entry-of-a-product"),
 )
 @rule("mixed product", says="(A (x) B)(C (x) D) = AC (x) BD", rests_on=("mixed-product", "kronecker"))
-def _by_blocks(factors: tuple[Node, ...]) -> Iterator[Candidate]:
+def _by_blocks(factors: tuple[Node, ...]) -> Iterator[RuleBound]:
     """(R (x) I)(I (x) C) S (P (x) Q) for the covariances S of softmax rows, with or without its first factor."""
     if len(factors) == 2 and factors[0].kind == factors[1].kind == "kronecker":
         (A, B), (C, D) = factors[0].parts, factors[1].parts
         if A.shape[1] == C.shape[0] and B.shape[1] == D.shape[0]:
-            yield Candidate(
+            yield RuleBound(
                 "mixed product", norm(LARGEST, nodes.product([A, C])) * norm(LARGEST, nodes.product([B, D]))
             )
     *outer, last = factors
@@ -146,11 +146,11 @@ def _by_blocks(factors: tuple[Node, ...]) -> Iterator[Candidate]:
         return
     bound = norm(LARGEST, P) * _covariance_bound(nodes.factors_of(C), nodes.factors_of(Q))
     if len(outer) == 2:
-        yield Candidate("blocks of rows; covariance of entries", bound)
+        yield RuleBound("blocks of rows; covariance of entries", bound)
     elif outer[0].kind == "kronecker" and outer[0].parts[1].kind == "identity":
         R, rows = outer[0].parts
         if rows.shape[0] == C.shape[0]:
-            yield Candidate("blocks of rows; covariance of entries", bound * P.shape[0] * norm(LARGEST, R))
+            yield RuleBound("blocks of rows; covariance of entries", bound * P.shape[0] * norm(LARGEST, R))
 
 
 def _covariance_bound(left: tuple[Node, ...], right: tuple[Node, ...]) -> Any:

@@ -14,10 +14,10 @@ from verify.arithmetics.formal import register_forms
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, entry, norm
 from verify.arithmetics.norms.bounded import Bounded, lifted, total_of
-from verify.arithmetics.norms.differences import by_frobenius
 from verify.arithmetics.norms.rules import QUANTITIES, RULES, one_after_another
 from verify.arithmetics.norms.softmaxes import covariance_of, is_softmax_column
-from verify.arithmetics.norms.statements import Candidate, in_turn, rule
+from verify.arithmetics.norms.statements import RuleBound, in_turn, rule
+from verify.arithmetics.norms.telescoping import by_frobenius
 from verify.arithmetics.norms.world import Index, Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -44,11 +44,11 @@ def relative_logits(t: Node, i: Any) -> Node:
     says="sum_{j != i} p_j = s / (1 + s), s = sum_{j != i} e^(t_j - t_i), for p = softmax(t)",
     rests_on=("softmax-less-an-entry",),
 )
-def _total(node: Node) -> Iterator[Candidate]:
+def _total(node: Node) -> Iterator[RuleBound]:
     if node.kind == "without column" and node.shape[0] == 1 and node.parts[0].kind == "softmax":
         (t,), (i,) = node.parts[0].parts, node.data
         weights, name = world().atom("total of exponentials", (relative_logits(t, i),)), "softmax row less an entry"
-        yield Candidate(name, weights / (1 + weights), (name, i, t))
+        yield RuleBound(name, weights / (1 + weights), (name, i, t))
     if node.kind == "variances":
         yield from _total_variance(node.parts[0])
 
@@ -58,9 +58,9 @@ def _total(node: Node) -> Iterator[Candidate]:
     says="a sum of n exponentials is at most n times the largest, e to the largest exponent",
     rests_on=("sum-of-exponentials",),
 )
-def _total_of_exponentials(node: Node) -> Iterator[Candidate]:
+def _total_of_exponentials(node: Node) -> Iterator[RuleBound]:
     exponent = world().atom("largest value", (node,), "real")
-    yield Candidate("sum of exponentials", node.shape[0] * node.shape[1] * sympy.exp(exponent))
+    yield RuleBound("sum of exponentials", node.shape[0] * node.shape[1] * sympy.exp(exponent))
 
 
 @rule(
@@ -73,11 +73,11 @@ def _total_of_exponentials(node: Node) -> Iterator[Candidate]:
     says="1 - sum_j p_j^2 <= 1 - p_i^2 <= 2 (1 - p_i) for each i",
     rests_on=("trace-of-a-covariance",),
 )
-def _total_variance(p: Node) -> Iterator[Candidate]:
-    yield Candidate("trace of a covariance", 1 - norm(FROBENIUS, p) ** 2)
+def _total_variance(p: Node) -> Iterator[RuleBound]:
+    yield RuleBound("trace of a covariance", 1 - norm(FROBENIUS, p) ** 2)
     i = own_place(p)
     if i is not None:
-        yield Candidate("variance of a softmax row", 2 * total_of(nodes.without_column(p, i)))
+        yield RuleBound("variance of a softmax row", 2 * total_of(nodes.without_column(p, i)))
 
 
 # -- covariances -------------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def _total_variance(p: Node) -> Iterator[Candidate]:
     says="the largest entry of a semidefinite matrix is on its diagonal",
     rests_on=("trace-of-a-covariance",),
 )
-def _covariance(kind: str, node: Node) -> Iterator[Candidate]:
+def _covariance(kind: str, node: Node) -> Iterator[RuleBound]:
     p = covariance_of(node)
     if p is not None and kind == SPECTRAL and norm(FROBENIUS, node) in world().targets:
         yield by_frobenius(node)
@@ -97,9 +97,9 @@ def _covariance(kind: str, node: Node) -> Iterator[Candidate]:
     if kind in (SPECTRAL, FROBENIUS):
         i = own_place(p)
         written = ("covariance by the weights beside one", i, *p.parts) if i is not None else None
-        yield Candidate("trace of a covariance", total_of(variances(p)), written)
+        yield RuleBound("trace of a covariance", total_of(variances(p)), written)
     if kind == LARGEST:
-        yield Candidate("largest entry of a covariance", norm(LARGEST, variances(p)))
+        yield RuleBound("largest entry of a covariance", norm(LARGEST, variances(p)))
 
 
 def variances(p: Node) -> Node:
@@ -120,10 +120,10 @@ def diag_part(A: Any) -> Bounded:
     says="p_j (1 - p_j) <= 1 - p_i for all i and j: it is at most p_j, and at most 1 - p_j",
     rests_on=("trace-of-a-covariance",),
 )
-def _variances(kind: str, node: Node) -> Iterator[Candidate]:
+def _variances(kind: str, node: Node) -> Iterator[RuleBound]:
     i = own_place(node.parts[0])
     if kind == LARGEST and i is not None:
-        yield Candidate("diagonal of a covariance", total_of(nodes.without_column(node.parts[0], i)))
+        yield RuleBound("diagonal of a covariance", total_of(nodes.without_column(node.parts[0], i)))
 
 
 @rule(
@@ -132,15 +132,15 @@ def _variances(kind: str, node: Node) -> Iterator[Candidate]:
     rests_on=("covariance-off-the-diagonal",),
 )
 @rule("weight of several", says="a number that is not negative is at most the sum of several that are not")
-def _without_column(kind: str, node: Node) -> Iterator[Candidate]:
+def _without_column(kind: str, node: Node) -> Iterator[RuleBound]:
     inner, i = node.parts[0], node.data[0]
     if kind == LARGEST and inner.kind == "softmax" and node.shape[0] == 1:
         written = in_turn(("largest entry", node), ("sum of all absolute values", node))
-        yield Candidate("weight of several", total_of(node), written)
+        yield RuleBound("weight of several", total_of(node), written)
     if kind == LARGEST and (p := row_of_covariance(inner, i)) is not None:
         bound = entry(p, 0, i) * norm(LARGEST, nodes.without_column(p, i))
-        yield Candidate("row of a covariance", bound, ("row of a covariance", i, *p.parts))
-    yield Candidate("block", norm(kind, inner))
+        yield RuleBound("row of a covariance", bound, ("row of a covariance", i, *p.parts))
+    yield RuleBound("block", norm(kind, inner))
 
 
 def row_of_covariance(node: Node, i: Any) -> Node | None:
@@ -164,17 +164,17 @@ def row_of_covariance(node: Node, i: Any) -> Node | None:
     says="p_j p_k <= (p_j + p_k)^2 / 4 <= (sum_l p_l)^2 / 4 for j != k and numbers that are not negative",
     rests_on=("product-of-two-weights",),
 )
-def _off_the_diagonal(kind: str, node: Node) -> Iterator[Candidate]:
+def _off_the_diagonal(kind: str, node: Node) -> Iterator[RuleBound]:
     """The largest of the entries off the diagonal of q^T q, or of diag(q) - q^T q, for weights q less one of them."""
     for A, B in (node.parts, node.parts[::-1]):
         if kind != LARGEST or A is not nodes.minus(nodes.ones(*A.shape), nodes.identity(A.shape[0])):
             continue
         if (q := minor_of_covariance(B)) is not None:
             name, bound = "covariance off the diagonal", nodes.hadamard(A, nodes.product([nodes.transposed(q), q]))
-            yield Candidate(name, norm(LARGEST, bound), (name, *q.data, *q.parts[0].parts))
+            yield RuleBound(name, norm(LARGEST, bound), (name, *q.data, *q.parts[0].parts))
         q = nodes.factors_of(B)[-1]
         if q.kind == "without column" and q.parts[0].kind == "softmax" and B.parts == (nodes.transposed(q), q):
-            yield Candidate("product of two weights", total_of(q) ** 2 / 4)
+            yield RuleBound("product of two weights", total_of(q) ** 2 / 4)
 
 
 def minor_of_covariance(node: Node) -> Node | None:
@@ -186,8 +186,8 @@ def minor_of_covariance(node: Node) -> Node | None:
     return nodes.without_column(p, i) if p is not None else None
 
 
-def _entry(node: Node, i: Any, j: Any) -> Iterator[Candidate]:
-    yield Candidate("largest entry", norm(LARGEST, node))
+def _entry(node: Node, i: Any, j: Any) -> Iterator[RuleBound]:
+    yield RuleBound("largest entry", norm(LARGEST, node))
 
 
 def speaks_of_gaps() -> bool:

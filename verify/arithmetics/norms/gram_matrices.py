@@ -11,7 +11,7 @@ from verify.arithmetics.norms.atoms import FROBENIUS, SPECTRAL, norm
 from verify.arithmetics.norms.bounded import lifted
 from verify.arithmetics.norms.rules import QUANTITIES, RULES, is_contraction, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative
-from verify.arithmetics.norms.statements import Candidate, rule
+from verify.arithmetics.norms.statements import RuleBound, rule
 from verify.arithmetics.norms.world import Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -44,24 +44,24 @@ def symmetric_eigenvalues(B: Any) -> Eigenvalues:
     says="lambda_min(A A^T) <= tr(A A^T) / m = ||A||_F^2 / m for m rows",
     rests_on=("smallest-eigenvalue-of-a-gram",),
 )
-def _smallest_eigenvalue(node: Node) -> Iterator[Candidate]:
+def _smallest_eigenvalue(node: Node) -> Iterator[RuleBound]:
     A = nodes.gram_factor(node)
     if A is not None:
         name = "smallest eigenvalue of a Gram matrix"
-        yield Candidate(name, norm(FROBENIUS, A) ** 2 / A.shape[0], (name, A))
+        yield RuleBound(name, norm(FROBENIUS, A) ** 2 / A.shape[0], (name, A))
 
 
 @rule(
     "Gram matrix of a contraction", says="||I - A A^T||_2 <= 1 where ||A||_2 <= 1", rests_on=("gram-of-a-contraction",)
 )
-def _less_identity(kind: str, node: Node) -> Iterator[Candidate]:
+def _less_identity(kind: str, node: Node) -> Iterator[RuleBound]:
     """A bound of c (I - A A^T)."""
     terms = nodes.terms_of(node)
     for (c, one), (d, square) in (terms, terms[::-1]) if kind == SPECTRAL and len(terms) == 2 else ():
         A = nodes.gram_factor(square) if one.kind == "identity" and d == -c else None
         if A is not None and (is_contraction(A) or is_contraction(nodes.transposed(A))):
             written = lambda _, A=A: [[("Gram matrix of a contraction", nodes.transposed(A))]]  # noqa: E731
-            yield Candidate("Gram matrix of a contraction", abs(c), written)
+            yield RuleBound("Gram matrix of a contraction", abs(c), written)
 
 
 QUANTITIES |= {SMALLEST_EIGENVALUE: _smallest_eigenvalue}

@@ -14,7 +14,7 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, SMALLEST, SPECTRAL, norm, smallest
 from verify.arithmetics.norms.rules import RULES, one_after_another
 from verify.arithmetics.norms.smallest import not_wide
-from verify.arithmetics.norms.statements import Candidate, rule
+from verify.arithmetics.norms.statements import RuleBound, rule
 from verify.arithmetics.norms.world import Node, world
 
 
@@ -36,14 +36,14 @@ def divided_by() -> list[Node]:
     says="||A B|| >= sigma_min(A) ||B|| where A is not wide, in both norms",
     rests_on=("product-from-below",),
 )
-def _exponential(kind: str, node: Node) -> Iterator[Candidate]:
+def _exponential(kind: str, node: Node) -> Iterator[RuleBound]:
     """Bounds of ||exp(A)||, as ||X exp(A)|| over the smallest singular value of X."""
     if kind not in (SPECTRAL, FROBENIUS):
         return
     name = "product from below"
     for X in divided_by():
         if keeps_lengths(X, node.parts[0]):
-            yield Candidate(name, norm(kind, nodes.product([X, node])) / smallest(X), ("instance", name, kind, X, node))
+            yield RuleBound(name, norm(kind, nodes.product([X, node])) / smallest(X), ("instance", name, kind, X, node))
 
 
 @rule(
@@ -56,7 +56,7 @@ def _exponential(kind: str, node: Node) -> Iterator[Candidate]:
     says="sigma_min(Y) ||X (exp(A) - exp(B))|| <= ||Y||_2 ||X (A - B)|| where X^T X B and Y^T Y A are skew and Y is not wide",
     rests_on=("exponentials-keeping-lengths",),
 )
-def _product(kind: str, node: Node) -> Iterator[Candidate]:
+def _product(kind: str, node: Node) -> Iterator[RuleBound]:
     if kind not in (SPECTRAL, FROBENIUS):
         return
     for factors in (node.parts, nodes.factors_of(nodes.transposed(node))):
@@ -65,12 +65,12 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
             if inner.kind == "exponential" and keeps_lengths(X, inner.parts[0]):
                 after = factors[k + 1 :] or (nodes.identity(inner.shape[1]),)
                 name, bound = "exponential that keeps lengths", norm(kind, nodes.product([X, *after]))
-                yield Candidate(name, bound, (name, kind, X, *inner.parts, nodes.product(after)))
+                yield RuleBound(name, bound, (name, kind, X, *inner.parts, nodes.product(after)))
         if len(factors) > 1:
             yield from _difference(kind, nodes.product(factors[:-1]), factors[-1])
 
 
-def _difference(kind: str, X: Node, last: Node) -> Iterator[Candidate]:
+def _difference(kind: str, X: Node, last: Node) -> Iterator[RuleBound]:
     """Bounds of ||X (exp(A) - exp(B))||."""
     terms = nodes.terms_of(last)
     if len(terms) != 2 or any(part.kind != "exponential" for _, part in terms):
@@ -82,7 +82,7 @@ def _difference(kind: str, X: Node, last: Node) -> Iterator[Candidate]:
             for Y in divided_by():
                 if keeps_lengths(Y, A):
                     bound = abs(c) * norm(SPECTRAL, Y) * change / smallest(Y)
-                    yield Candidate(name, bound, ("instance", name, kind, X, Y, A, B))
+                    yield RuleBound(name, bound, ("instance", name, kind, X, Y, A, B))
 
 
 RULES |= {

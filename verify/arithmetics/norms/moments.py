@@ -10,7 +10,7 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, norm
 from verify.arithmetics.norms.rules import RULES, one_after_another
 from verify.arithmetics.norms.softmaxes import covariance_of
-from verify.arithmetics.norms.statements import Candidate, rule
+from verify.arithmetics.norms.statements import RuleBound, rule
 from verify.arithmetics.norms.world import Node
 
 
@@ -21,13 +21,13 @@ from verify.arithmetics.norms.world import Node
     "||x||_2",
     rests_on=("third-central-moment",),
 )
-def _third_moment(kind: str, node: Node) -> Iterator[Candidate]:
+def _third_moment(kind: str, node: Node) -> Iterator[RuleBound]:
     factors, x = node.parts, node.parts[-1]
     is_form = len(factors) == 3 and x.shape[1] == 1 and factors[0] is nodes.transposed(x)
     row = _of_covariance_slope(factors[1], x) if kind == FROBENIUS and is_form else None
     if row is not None:
         bound = sympy.sqrt(6) / 9 * norm(FROBENIUS, x) ** 3
-        yield Candidate("third central moment", bound, ("third central moment", *row.parts, x))
+        yield RuleBound("third central moment", bound, ("third central moment", *row.parts, x))
 
 
 def _of_covariance_slope(node: Node, x: Node) -> Node | None:

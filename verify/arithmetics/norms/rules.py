@@ -1,7 +1,7 @@
 """Rules: upper bounds of one quantity by others, each with a name.
 
 A rule maps a quantity to candidates: its name, an expression that is monotone in the quantities it contains, and how the
-checker of certificates is told (`statements.Candidate`).
+checker of certificates is told (`statements.RuleBound`).
 `tests/test_norms_rules.py` holds every one of them against random and structured matrices.
 """
 
@@ -28,7 +28,6 @@ from verify.arithmetics.norms.atoms import (
     sum_over,
 )  # fmt: skip
 from verify.arithmetics.norms.deciding import at_most
-from verify.arithmetics.norms.differences import HALF, block_of, by_frobenius, common, difference, no_candidates
 from verify.arithmetics.norms.odd_polynomials import keeps_unit_interval
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.softmaxes import (
@@ -38,51 +37,52 @@ from verify.arithmetics.norms.softmaxes import (
     in_the_1_norm,
     of_larger_logits,
 )  # fmt: skip
-from verify.arithmetics.norms.statements import Candidate, in_turn
+from verify.arithmetics.norms.statements import RuleBound, in_turn
+from verify.arithmetics.norms.telescoping import HALF, block_of, by_frobenius, common, difference, no_candidates
 from verify.arithmetics.norms.world import Node, unused_index, world
 
 #: The property that a hypothesis states of M where x^T M x <= 0.
 DISSIPATIVE = "has a symmetric part without positive eigenvalues"
 
 
-def candidates(symbol: sympy.Symbol) -> list[Candidate]:
+def candidates(symbol: sympy.Symbol) -> list[RuleBound]:
     """Upper bounds of one quantity by others."""
     return [*assumed_bounds(symbol), *_derived(symbol)]
 
 
-def _derived(symbol: sympy.Symbol) -> list[Candidate]:
+def _derived(symbol: sympy.Symbol) -> list[RuleBound]:
     atom = world().atoms[symbol]
     if atom.kind in NORMS:
-        found = itertools.starmap(Candidate, _of_norm(atom.kind, *atom.payload))
+        found = itertools.starmap(RuleBound, _of_norm(atom.kind, *atom.payload))
         return [item for item in found if symbol not in item.bound.free_symbols]
-    return list(itertools.starmap(Candidate, QUANTITIES.get(atom.kind, no_candidates)(*atom.payload)))
+    return list(itertools.starmap(RuleBound, QUANTITIES.get(atom.kind, no_candidates)(*atom.payload)))
 
 
-def _spectral_radius(A: Node) -> Iterator[Candidate]:
-    yield Candidate("spectral radius", norm(SPECTRAL, A), ("spectral radius", A))
+def _spectral_radius(A: Node) -> Iterator[RuleBound]:
+    yield RuleBound("spectral radius", norm(SPECTRAL, A), ("spectral radius", A))
 
 
-def _shift(A: Node, B: Node) -> Iterator[Candidate]:
-    yield Candidate("Weyl", norm(SPECTRAL, nodes.minus(A, B)), ("Weyl", A, B))
+def _shift(A: Node, B: Node) -> Iterator[RuleBound]:
+    yield RuleBound("Weyl", norm(SPECTRAL, nodes.minus(A, B)), ("Weyl", A, B))
 
 
-def _total(node: Node) -> Iterator[Candidate]:
+def _total(node: Node) -> Iterator[RuleBound]:
     """Bounds of the sum of all entries, none of which is negative: of others there is no such quantity."""
     A = node.parts[0] if node.kind == "absolute" else node
     bound = sympy.sqrt(A.shape[0] * A.shape[1]) * norm(FROBENIUS, A)
-    yield Candidate("Cauchy-Schwarz", bound, ("Cauchy-Schwarz for all entries", A))
+    yield RuleBound("Cauchy-Schwarz", bound, ("Cauchy-Schwarz for all entries", A))
     yield from in_the_1_norm(A)
 
 
 #: Rules for quantities that are no norms, by their kind.
-QUANTITIES: dict[str, Callable[..., Iterator[Candidate]]] = {
+QUANTITIES: dict[str, Callable[..., Iterator[RuleBound]]] = {
     "spectral radius": _spectral_radius,
     SHIFT: _shift,
     "total": _total,
 }
 
 
-def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
+def _of_norm(kind: str, node: Node) -> Iterator[RuleBound]:
     if kind == SPECTRAL and {node.number, nodes.transposed(node).number} & world().contractions:
         yield _orthonormal(node)
     yield from RULES.get(node.kind, no_candidates)(kind, node)
@@ -96,14 +96,14 @@ def _of_norm(kind: str, node: Node) -> Iterator[Candidate]:
 NONLINEAR = ("softmax", "relu", "step", "entrywise", "transpose", "reshape")
 
 
-def _by_another_norm(kind: str, node: Node) -> Iterator[Candidate]:
+def _by_another_norm(kind: str, node: Node) -> Iterator[RuleBound]:
     if kind == SPECTRAL and not is_vector(node) and node.kind not in ("product", "kronecker"):
         yield by_frobenius(node)
     if kind == LARGEST:
-        yield Candidate("largest entry", norm(SPECTRAL, node), ("largest entry", node))
+        yield RuleBound("largest entry", norm(SPECTRAL, node), ("largest entry", node))
     if kind == FROBENIUS and _is_spoken_of(norm(LARGEST, node)):
         bound = sympy.sqrt(node.shape[0] * node.shape[1]) * norm(LARGEST, node)
-        yield Candidate("largest of all entries", bound, ("largest of all entries", node))
+        yield RuleBound("largest of all entries", bound, ("largest of all entries", node))
     if kind == FROBENIUS and node.kind in ("input", "derivative") and not is_vector(node):
         yield _rank(node, lambda: (nodes.identity(node.shape[0]), node), node.shape[0])
         yield _rank(node, lambda: (node, nodes.identity(node.shape[1])), node.shape[1])
@@ -113,12 +113,12 @@ def _cut(factors: tuple[Node, ...], k: int) -> tuple[Node, Node]:
     return nodes.product(factors[:k]), nodes.product(factors[k:])
 
 
-def _rank(node: Node, factors: Callable[[], tuple[Node, Node]], size: Any) -> Candidate:
+def _rank(node: Node, factors: Callable[[], tuple[Node, Node]], size: Any) -> RuleBound:
     """The Frobenius norm of a product of two, of which the first has so many columns, by the spectral norm."""
-    return Candidate("rank", sympy.sqrt(size) * norm(SPECTRAL, node), lambda _: [[("rank", *factors())]])
+    return RuleBound("rank", sympy.sqrt(size) * norm(SPECTRAL, node), lambda _: [[("rank", *factors())]])
 
 
-def _orthonormal(node: Node) -> Candidate:
+def _orthonormal(node: Node) -> RuleBound:
     """The spectral norm of a matrix with orthonormal columns or rows, or of some rows of one, is at most 1."""
 
     def written(writer: Any) -> Iterator[Any]:
@@ -130,7 +130,7 @@ def _orthonormal(node: Node) -> Candidate:
                 yield [("block", SPECTRAL, frame, start, block.shape[0]), ("orthonormal by assumption", frame)]
                 start = start + block.shape[0]
 
-    return Candidate("orthonormal", sympy.Integer(1), written)
+    return RuleBound("orthonormal", sympy.Integer(1), written)
 
 
 def _is_spoken_of(quantity: Any) -> bool:
@@ -138,21 +138,21 @@ def _is_spoken_of(quantity: Any) -> bool:
     return quantity in world().targets or any(quantity in fact.free_symbols for fact in world().facts)
 
 
-def _input(kind: str, node: Node) -> Iterator[Candidate]:
+def _input(kind: str, node: Node) -> Iterator[RuleBound]:
     known = {which for which, name in world().properties if name == node.data[0]}
     if kind == SPECTRAL and known & {"has orthonormal columns", "has orthonormal rows"}:
         yield _orthonormal(node)
     if kind == SPECTRAL and "has singular values at most 1" in known:
-        yield Candidate("contraction", sympy.Integer(1), ("orthonormal", node))
+        yield RuleBound("contraction", sympy.Integer(1), ("orthonormal", node))
     if kind != LARGEST and "has Frobenius norm at most 1" in known:
-        yield Candidate("unit direction", sympy.Integer(1), ("unit direction", node))
+        yield RuleBound("unit direction", sympy.Integer(1), ("unit direction", node))
     if kind == FROBENIUS and "has unit rows" in known:
-        yield Candidate("unit rows", sympy.sqrt(node.shape[0]), ("unit rows", node))
+        yield RuleBound("unit rows", sympy.sqrt(node.shape[0]), ("unit rows", node))
     if kind == FROBENIUS and "has orthonormal columns" in known:
-        yield Candidate("orthonormal", sympy.sqrt(node.shape[1]))
+        yield RuleBound("orthonormal", sympy.sqrt(node.shape[1]))
 
 
-def _product(kind: str, node: Node) -> Iterator[Candidate]:
+def _product(kind: str, node: Node) -> Iterator[RuleBound]:
     factors = node.parts
     yield from _number_among(kind, factors)
     if kind == LARGEST:
@@ -163,7 +163,7 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
     if factors[0].kind == "ones" and factors[0].shape[0] == 1 and factors[0].shape[1] != 1:
         index, rest = unused_index(factors[0].shape[1], node), nodes.product(factors[1:])
         bound = sum_over(index, norm(kind, nodes.rows(rest, index, index + 1, 1)))
-        yield Candidate("sum over an index", bound, ("sum of rows", kind, index, rest))
+        yield RuleBound("sum over an index", bound, ("sum of rows", kind, index, rest))
     if kind == FROBENIUS and norm(SPECTRAL, node) in world().targets:
         sizes: dict[Any, int] = {}
         for k in range(1, len(factors)):
@@ -175,14 +175,14 @@ def _product(kind: str, node: Node) -> Iterator[Candidate]:
     for pieces in [factors, *_with_known_piece(factors)]:
         spectral = [norm(SPECTRAL, piece) for piece in pieces]
         if kind == SPECTRAL:
-            yield Candidate("product", sympy.Mul(*spectral), functools.partial(_split, pieces, None))
+            yield RuleBound("product", sympy.Mul(*spectral), functools.partial(_split, pieces, None))
             continue
         seen = set()
         for place, piece in enumerate(pieces):
             bound = sympy.Mul(*spectral[:place], norm(FROBENIUS, piece), *spectral[place + 1 :])
             if bound not in seen:
                 seen.add(bound)
-                yield Candidate("product", bound, functools.partial(_split, pieces, place))
+                yield RuleBound("product", bound, functools.partial(_split, pieces, place))
 
 
 def _split(pieces: Sequence[Node], place: int | None, writer: Any) -> list[Any]:
@@ -191,7 +191,7 @@ def _split(pieces: Sequence[Node], place: int | None, writer: Any) -> list[Any]:
     return [[*writer.split(pieces, place), *writer.parts_of_numbers(*pieces), *isometries]]
 
 
-def _number_among(kind: str, factors: tuple[Node, ...]) -> Iterator[Candidate]:
+def _number_among(kind: str, factors: tuple[Node, ...]) -> Iterator[RuleBound]:
     """||A c B|| = |c| ||A B|| for neighbours c of shape (1, 1), where |c| is aimed at or largest entries are compared."""
     for start, stop in itertools.combinations(range(len(factors) + 1), 2):
         ends, inner = (factors[:start], factors[stop:]), factors[start:stop]
@@ -201,7 +201,7 @@ def _number_among(kind: str, factors: tuple[Node, ...]) -> Iterator[Candidate]:
             size = norm(FROBENIUS, nodes.product(inner))
             if kind == LARGEST or size.free_symbols & world().targets:
                 bound = size * norm(kind, nodes.product([*ends[0], *ends[1]]))
-                yield Candidate("number among the factors", bound, functools.partial(_with_number, kind, inner, *ends))
+                yield RuleBound("number among the factors", bound, functools.partial(_with_number, kind, inner, *ends))
 
 
 def _with_number(kind: str, number: Sequence[Node], before: Sequence[Node], after: Sequence[Node], _: Any) -> list[Any]:
@@ -225,12 +225,12 @@ def no_step(kind: str, node: Node) -> None:
 
 def _one(
     name: str, bound: Callable[[str, Node], Any], *kinds: str, written: Callable[[str, Node], Any] = no_step
-) -> Callable[[str, Node], Iterator[Candidate]]:
+) -> Callable[[str, Node], Iterator[RuleBound]]:
     """The rule with one bound, in the norms named."""
 
-    def candidates_of(kind: str, node: Node) -> Iterator[Candidate]:
+    def candidates_of(kind: str, node: Node) -> Iterator[RuleBound]:
         if kind in kinds:
-            yield Candidate(name, bound(kind, node), written(kind, node))
+            yield RuleBound(name, bound(kind, node), written(kind, node))
 
     return candidates_of
 
@@ -254,24 +254,24 @@ def _of_squares(kind: str, node: Node) -> Any:
     return sympy.sqrt(sum_over(node.data[0], norm(kind, node.parts[0]) ** 2))
 
 
-def _rows(kind: str, node: Node) -> Iterator[Candidate]:
+def _rows(kind: str, node: Node) -> Iterator[RuleBound]:
     (whole,) = node.parts
-    yield Candidate("block", norm(kind, whole), block_of(kind, node, whole))
+    yield RuleBound("block", norm(kind, whole), block_of(kind, node, whole))
 
 
-def _transpose(kind: str, node: Node) -> Iterator[Candidate]:
+def _transpose(kind: str, node: Node) -> Iterator[RuleBound]:
     yield from RULES.get(node.parts[0].kind, no_candidates)(kind, node.parts[0])
 
 
-def _concatenate(kind: str, node: Node) -> Iterator[Candidate]:
+def _concatenate(kind: str, node: Node) -> Iterator[RuleBound]:
     if kind != LARGEST and all(
         part.kind == "product" and part.parts[-1] is node.parts[0].parts[-1] for part in node.parts
     ):
         blocks = nodes.concatenated([nodes.product(part.parts[:-1]) for part in node.parts], 0)
-        yield Candidate("common factor", norm(kind, nodes.product([blocks, node.parts[0].parts[-1]])))
+        yield RuleBound("common factor", norm(kind, nodes.product([blocks, node.parts[0].parts[-1]])))
     if kind != LARGEST:
         bound = sympy.sqrt(sympy.Add(*(norm(kind, part) ** 2 for part in node.parts)))
-        yield Candidate("blocks", bound, ("blocks", kind, *node.parts))
+        yield RuleBound("blocks", bound, ("blocks", kind, *node.parts))
 
 
 def _stack(kind: str, node: Node) -> Any:
@@ -279,15 +279,15 @@ def _stack(kind: str, node: Node) -> Any:
     return lambda _: [[(rule, kind, node.data[0], *node.parts)] for rule in ("stack", "stack of one length")]
 
 
-def _block_diagonal(kind: str, node: Node) -> Iterator[Candidate]:
+def _block_diagonal(kind: str, node: Node) -> Iterator[RuleBound]:
     if kind == SPECTRAL:
         bound = largest_over(node.data[0], norm(kind, node.parts[0]))
-        yield Candidate("block diagonal", bound, ("block diagonal", *node.data, *node.parts))
+        yield RuleBound("block diagonal", bound, ("block diagonal", *node.data, *node.parts))
     if kind == FROBENIUS:
-        yield Candidate("block diagonal", _of_squares(kind, node))
+        yield RuleBound("block diagonal", _of_squares(kind, node))
 
 
-def _sum_over(kind: str, node: Node) -> Iterator[Candidate]:
+def _sum_over(kind: str, node: Node) -> Iterator[RuleBound]:
     (index, coefficient), (inner,) = node.data, node.parts
 
     def written(writer: Any) -> list[Any]:
@@ -295,61 +295,61 @@ def _sum_over(kind: str, node: Node) -> Iterator[Candidate]:
             ("sum over an index", kind, index, nodes.scaled(coefficient, inner)), *writer.parts_of_numbers(inner),
         ]]  # fmt: skip
 
-    yield Candidate("sum over an index", sum_over(index, abs(coefficient) * norm(kind, inner)), written)
+    yield RuleBound("sum over an index", sum_over(index, abs(coefficient) * norm(kind, inner)), written)
 
 
-def _softmax(kind: str, node: Node) -> Iterator[Candidate]:
+def _softmax(kind: str, node: Node) -> Iterator[RuleBound]:
     yield from of_larger_logits(kind, node)
     if kind == FROBENIUS:
-        yield Candidate("softmax row", sympy.sqrt(node.shape[0]), ("softmax row", *node.parts))
+        yield RuleBound("softmax row", sympy.sqrt(node.shape[0]), ("softmax row", *node.parts))
     if kind == LARGEST:
         written = in_turn(("largest entry", node), ("softmax row", *node.parts))
-        yield Candidate("softmax row", sympy.Integer(1), written)
+        yield RuleBound("softmax row", sympy.Integer(1), written)
 
 
-def _entrywise(kind: str, node: Node) -> Iterator[Candidate]:
+def _entrywise(kind: str, node: Node) -> Iterator[RuleBound]:
     for one, other in (node.parts, node.parts[::-1]):
         if one.kind == "step":
             if kind in (FROBENIUS, LARGEST):
-                yield Candidate("gate", norm(kind, other), ("gate", kind, other, *one.parts))
+                yield RuleBound("gate", norm(kind, other), ("gate", kind, other, *one.parts))
             return
     A, B = node.parts
     if kind == SPECTRAL:
-        yield Candidate("entrywise product", norm(SPECTRAL, A) * norm(SPECTRAL, B))
+        yield RuleBound("entrywise product", norm(SPECTRAL, A) * norm(SPECTRAL, B))
     if kind == FROBENIUS:
         for one, other in ((A, B), (B, A)):
-            yield Candidate(
+            yield RuleBound(
                 "entrywise product", norm(LARGEST, one) * norm(FROBENIUS, other), ("entrywise product", one, other)
             )
 
 
-def _exponential(kind: str, node: Node) -> Iterator[Candidate]:
+def _exponential(kind: str, node: Node) -> Iterator[RuleBound]:
     if nodes.is_skew(node.parts[0]):
         if kind != LARGEST:
-            yield Candidate(
+            yield RuleBound(
                 "exponential of a skew matrix", sympy.Integer(1) if kind == SPECTRAL else sympy.sqrt(node.shape[0])
             )
     elif kind == SPECTRAL:
         yield from _exponential_of_multiple(*nodes.single(node.parts[0]))
-        yield Candidate("exponential", sympy.exp(norm(SPECTRAL, node.parts[0])))
+        yield RuleBound("exponential", sympy.exp(norm(SPECTRAL, node.parts[0])))
 
 
-def _exponential_of_multiple(c: Any, A: Node) -> Iterator[Candidate]:
+def _exponential_of_multiple(c: Any, A: Node) -> Iterator[RuleBound]:
     """Bounds of ||exp(c A)||_2."""
     if A.kind == "product" and nodes.are_inverse(A.parts[0], A.parts[-1]):
         V, W, inner = A.parts[0], A.parts[-1], nodes.scaled(c, nodes.product(A.parts[1:-1]))
         bound = norm(SPECTRAL, V) * norm(SPECTRAL, W) * norm(SPECTRAL, nodes.of("exponential", inner))
-        yield Candidate("similar matrices", bound, ("similar matrices", V, W, inner))
+        yield RuleBound("similar matrices", bound, ("similar matrices", V, W, inner))
     leaf = A.parts[0] if A.kind == "transpose" else A
     square = leaf.shape[0] == leaf.shape[1]
     if is_nonnegative(c) and leaf.kind == "input" and square and (DISSIPATIVE, leaf.data[0]) in world().properties:
         name = "exponential of a dissipative matrix"
-        yield Candidate(name, sympy.Integer(1), (name, c, leaf))
+        yield RuleBound(name, sympy.Integer(1), (name, c, leaf))
 
 
-def _iterate(kind: str, node: Node) -> Iterator[Candidate]:
+def _iterate(kind: str, node: Node) -> Iterator[RuleBound]:
     if kind == SPECTRAL and starts_in_unit_ball(node.parts[0], node.data[1:]):
-        yield Candidate("iterated polynomial", sympy.Integer(1), ("iterate", *node.parts, *node.data))
+        yield RuleBound("iterated polynomial", sympy.Integer(1), ("iterate", *node.parts, *node.data))
 
 
 def is_contraction(node: Node) -> bool:
@@ -370,16 +370,16 @@ def starts_in_unit_ball(start: Node, coefficients: tuple[Any, ...]) -> bool:
     return keeps_unit_interval(coefficients) and inside
 
 
-def _derivative(kind: str, node: Node) -> Iterator[Candidate]:
+def _derivative(kind: str, node: Node) -> Iterator[RuleBound]:
     apart = chain_rule.taken_apart(node)
     if apart is not node:
-        yield Candidate("chain rule", norm(kind, apart), functools.partial(chain_rule.written, kind, node))
+        yield RuleBound("chain rule", norm(kind, apart), functools.partial(chain_rule.written, kind, node))
 
 
 # -- sums --------------------------------------------------------------------------------------------------------------
 
 
-def _sum(kind: str, node: Node) -> Iterator[Candidate]:
+def _sum(kind: str, node: Node) -> Iterator[RuleBound]:
     terms = nodes.terms_of(node)
     if kind == LARGEST:
         yield from entries.with_common_ends(terms)
@@ -401,7 +401,7 @@ def _sum(kind: str, node: Node) -> Iterator[Candidate]:
             names.append("triangle inequality")
         sizes = (abs(c) * candidate.bound for (c, _, _), candidate in zip(pairs, option, strict=True))
         steps = in_turn(apart, *(candidate.written for candidate in option))
-        yield Candidate("; ".join(names), sympy.Add(*sizes, *single), steps)
+        yield RuleBound("; ".join(names), sympy.Add(*sizes, *single), steps)
 
 
 def _pairing(terms: list[tuple[Any, Node]]) -> tuple[list[tuple[Any, Node, Node]], list[tuple[Any, Node]]]:
@@ -432,7 +432,7 @@ def _alike(A: Node, B: Node) -> bool:
     return A.kind != "input"
 
 
-def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]:
+def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[RuleBound]:
     """Known sums of two terms: multiples of diag(p) - p p^T and of exp(A) - I."""
     for (c, A), (d, B) in (terms, terms[::-1]):
         yield from from_uniform(kind, c, A, d, B)
@@ -446,23 +446,23 @@ def _recognised(kind: str, terms: list[tuple[Any, Node]]) -> Iterator[Candidate]
         several = (("covariance of a softmax row", covariance_of), ("covariances of softmax rows", covariances_of))
         for rule, weights_of in several if kind == SPECTRAL else ():
             if (weights := weights_of(less)) is not None:
-                yield Candidate("covariance of a softmax row", abs(c) * HALF, (rule, *weights.parts))
+                yield RuleBound("covariance of a softmax row", abs(c) * HALF, (rule, *weights.parts))
         if A.kind == "exponential" and B.kind == "identity":
             if nodes.is_skew(A.parts[0]):
                 written = ("exponentials of skew matrices", kind, *A.parts, nodes.zeros(A.shape))
-                yield Candidate("exponential of a skew matrix", abs(c) * norm(kind, A.parts[0]), written)
+                yield RuleBound("exponential of a skew matrix", abs(c) * norm(kind, A.parts[0]), written)
             elif kind == SPECTRAL:
-                yield Candidate("exponential", abs(c) * (sympy.exp(norm(SPECTRAL, A.parts[0])) - 1))
+                yield RuleBound("exponential", abs(c) * (sympy.exp(norm(SPECTRAL, A.parts[0])) - 1))
 
 
-def _antisymmetric(c: Any, A: Node, B: Node) -> Iterator[Candidate]:
+def _antisymmetric(c: Any, A: Node, B: Node) -> Iterator[RuleBound]:
     """Bounds of the spectral norm of c (A - A^T) for a product A."""
     left, right = nodes.shared_ends(A.parts, B.parts)
     if left or right:
         ends = A.parts[:left], A.parts[len(A.parts) - right :]
         inner = [nodes.product(X.parts[left : len(X.parts) - right]) for X in (A, B)]
         whole = nodes.product([*ends[0], nodes.minus(*inner), *ends[1]])
-        yield Candidate("difference of products", c * norm(SPECTRAL, whole))
+        yield RuleBound("difference of products", c * norm(SPECTRAL, whole))
         return
     for split in range(1, len(A.parts)):
         pair = [nodes.product(A.parts[:split]), nodes.transposed(nodes.product(A.parts[split:]))]
@@ -471,15 +471,15 @@ def _antisymmetric(c: Any, A: Node, B: Node) -> Iterator[Candidate]:
             order for order in orders if {order[0].number, nodes.transposed(order[0]).number} & world().contractions
         ]
         frame, blocks = (known or orders)[0]
-        yield Candidate("antisymmetric product", c * norm(SPECTRAL, frame) ** 2, ("antisymmetric product", *blocks))
+        yield RuleBound("antisymmetric product", c * norm(SPECTRAL, frame) ** 2, ("antisymmetric product", *blocks))
 
 
-def one_after_another(*rules: Callable[..., Iterator[Candidate]]) -> Callable[..., Iterator[Candidate]]:
+def one_after_another(*rules: Callable[..., Iterator[RuleBound]]) -> Callable[..., Iterator[RuleBound]]:
     """The candidates of several rules."""
     return lambda *of: (candidate for rule in rules for candidate in rule(*of))
 
 
-RULES: dict[str, Callable[..., Iterator[Candidate]]] = {
+RULES: dict[str, Callable[..., Iterator[RuleBound]]] = {
     "input": _input,
     "product": _product,
     "sum": _sum,

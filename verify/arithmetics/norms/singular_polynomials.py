@@ -19,7 +19,7 @@ from verify.arithmetics.norms.bounded import Bounded, is_scalar, scalar
 from verify.arithmetics.norms.odd_polynomials import largest_on_unit_interval
 from verify.arithmetics.norms.rules import RULES, is_contraction, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative
-from verify.arithmetics.norms.statements import Candidate, rule
+from verify.arithmetics.norms.statements import RuleBound, rule
 from verify.arithmetics.norms.world import Node, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -151,7 +151,7 @@ def rotation_less_identity(node: Node) -> Node | None:
     says="D + D^T + D^T D = L R^T (L^T L - I) R L^T for D = L R L^T, R = exp(A) - I with skew A, as R + R^T = -R^T R",
     rests_on=("gram-of-rotation",),
 )
-def _gram_of_rotation(kind: str, node: Node) -> Iterator[Candidate]:
+def _gram_of_rotation(kind: str, node: Node) -> Iterator[RuleBound]:
     """D + D^T + D^T D in factored form."""
     terms = nodes.terms_of(node)
     if len(terms) != 3 or any(c != 1 for c, _ in terms):
@@ -165,7 +165,7 @@ def _gram_of_rotation(kind: str, node: Node) -> Iterator[Candidate]:
             if right is nodes.transposed(left) and A is not None:
                 defect = nodes.minus(nodes.product([right, left]), nodes.identity(left.shape[1]))
                 whole = nodes.product([left, nodes.transposed(R), defect, R, right])
-                yield Candidate(
+                yield RuleBound(
                     "Gram matrix of a rotation", norm(kind, whole), ("Gram matrix of a rotation", kind, left, A)
                 )
                 return
@@ -176,7 +176,7 @@ def _gram_of_rotation(kind: str, node: Node) -> Iterator[Candidate]:
     says="exp(A) - I = A F = F A with F = int_0^1 exp(t A) dt, of spectral norm at most 1 for skew A",
     rests_on=("mean-of-rotations", "norm-of-mean-of-rotations"),
 )
-def _with_means(kind: str, node: Node) -> Iterator[Candidate]:
+def _with_means(kind: str, node: Node) -> Iterator[RuleBound]:
     """One factor exp(A) - I as A F and as F A; two of them as F A ... A F."""
     places = [k for k, factor in enumerate(node.parts) if rotation_less_identity(factor) is not None]
     for first in {1: (False, True), 2: (True,)}.get(len(places), ()):  # whether the first F stands before its A
@@ -187,7 +187,7 @@ def _with_means(kind: str, node: Node) -> Iterator[Candidate]:
             pair, turned = [nodes.of("mean of rotations", A), A], first == (place == places[0])
             taken.append((tuple(found[:place]), A, tuple(found[place + 1 :]), turned))
             found[place : place + 1] = pair if turned else pair[::-1]
-        yield Candidate(
+        yield RuleBound(
             "mean of rotations", norm(kind, nodes.product(found)), functools.partial(_by_means, kind, taken)
         )
 
@@ -202,9 +202,9 @@ def _by_means(kind: str, taken: list[Any], _: Any) -> list[Any]:
     return [steps]
 
 
-def _mean_of_rotations(kind: str, node: Node) -> Iterator[Candidate]:
+def _mean_of_rotations(kind: str, node: Node) -> Iterator[RuleBound]:
     if kind == SPECTRAL and nodes.is_skew(node.parts[0]):
-        yield Candidate("mean of rotations", sympy.Integer(1), ("mean of rotations", *node.parts))
+        yield RuleBound("mean of rotations", sympy.Integer(1), ("mean of rotations", *node.parts))
 
 
 @rule(
@@ -212,7 +212,7 @@ def _mean_of_rotations(kind: str, node: Node) -> Iterator[Candidate]:
     says="the norm of M p(M^T M) M^T is at most max |s^2 p(s^2)| on [0, 1] for ||M||_2 <= 1",
     rests_on=("polynomial-of-singular-values",),
 )
-def _polynomial_of_contraction(kind: str, node: Node) -> Iterator[Candidate]:
+def _polynomial_of_contraction(kind: str, node: Node) -> Iterator[RuleBound]:
     M = node.parts[0]
     if kind != SPECTRAL or len(node.parts) < 3 or node.parts[-1] is not nodes.transposed(M) or not is_contraction(M):
         return
@@ -223,7 +223,7 @@ def _polynomial_of_contraction(kind: str, node: Node) -> Iterator[Candidate]:
             len(p) == 2 and p[1] != 0
         ):  # the checker knows degree 1, where c is taken at the end or where the slope vanishes
             written = (name, M, bound, abs(p[1]), -p[0] / (2 * p[1]), *p)
-        yield Candidate(name, bound, written)
+        yield RuleBound(name, bound, written)
 
 
 # -- blocks of an exponential ------------------------------------------------------------------------------------------
@@ -260,17 +260,17 @@ def blocks_of_exponential(node: Node) -> tuple[Node, ...] | None:
     "(e^a - 1) / a at a = ||P||_2",
     rests_on=("series-of-an-exponential",),
 )
-def _corner_of_exponential(kind: str, node: Node) -> Iterator[Candidate]:
+def _corner_of_exponential(kind: str, node: Node) -> Iterator[RuleBound]:
     """Bounds of the spectral norm of the upper right block of exp [[P, C], [0, R]]."""
     blocks = blocks_of_exponential(node) if kind == SPECTRAL else None
     if blocks is None:
         return
     P, C, below, R = blocks
     if C.kind == "identity" and below.kind == "zeros" and nodes.is_skew(P) and nodes.is_skew(R):
-        yield Candidate("integral of orthogonal matrices", sympy.Integer(1), ("integral of orthogonal matrices", P, R))
+        yield RuleBound("integral of orthogonal matrices", sympy.Integer(1), ("integral of orthogonal matrices", P, R))
     if below.kind == R.kind == "zeros":
         bound = norm(SPECTRAL, C) * mean_exponential(norm(SPECTRAL, P))
-        yield Candidate("series of an exponential", bound, ("series of an exponential", P, C))
+        yield RuleBound("series of an exponential", bound, ("series of an exponential", P, C))
 
 
 RULES |= {

@@ -15,11 +15,11 @@ from verify.arithmetics.conditions import rely_on_at_least
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import follows
 from verify.arithmetics.norms.atoms import FROBENIUS, SMALLEST, SPECTRAL, largest_over, norm, smallest  # fmt: skip
-from verify.arithmetics.norms.differences import HALF
 from verify.arithmetics.norms.gaps import relative_logits
 from verify.arithmetics.norms.rules import QUANTITIES, RULES, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive
-from verify.arithmetics.norms.statements import Candidate, rule
+from verify.arithmetics.norms.statements import RuleBound, rule
+from verify.arithmetics.norms.telescoping import HALF
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import Index, Node, unused_index, world
 
@@ -27,10 +27,10 @@ from verify.arithmetics.norms.world import Index, Node, unused_index, world
 OFF_DIAGONAL = "largest weight off the diagonal"
 
 #: What a quantity is at least, by its kind: rules like those of `RULES`, from below.
-LOWER: dict[str, Callable[[Node], Iterator[Candidate]]] = {}
+LOWER: dict[str, Callable[[Node], Iterator[RuleBound]]] = {}
 
 
-def lower_candidates(symbol: sympy.Symbol) -> list[Candidate]:
+def lower_candidates(symbol: sympy.Symbol) -> list[RuleBound]:
     """Numbers that a smallest singular value, or a spectral norm, is at least, each with the rule that says so."""
     atom = world().atoms[symbol]
     found = LOWER[atom.kind](atom.payload[0]) if atom.kind in LOWER else iter(())
@@ -55,7 +55,7 @@ def lower_candidates(symbol: sympy.Symbol) -> list[Candidate]:
     says="sigma_min([A B])^2 >= sigma_min(A)^2 + sigma_min(B)^2 where neither A nor B is tall",
     rests_on=("smallest-side-by-side",),
 )
-def _smallest(node: Node) -> Iterator[Candidate]:
+def _smallest(node: Node) -> Iterator[RuleBound]:
     if node.kind == "transpose":
         yield from _smallest(node.parts[0])
         return
@@ -68,23 +68,23 @@ def _smallest(node: Node) -> Iterator[Candidate]:
         A, B = nodes.product(node.parts[:k]), nodes.product(node.parts[k:])
         name, bound = "smallest singular value of a product", smallest(A) * smallest(B)
         if all(not_wide(X) for X in (A, B)):
-            yield Candidate(name, bound, ("instance", name, A, B))
+            yield RuleBound(name, bound, ("instance", name, A, B))
         elif all(not_wide(nodes.transposed(X)) for X in (A, B)):
-            yield Candidate(name, bound, ("instance", name, *map(nodes.transposed, (B, A))))
+            yield RuleBound(name, bound, ("instance", name, *map(nodes.transposed, (B, A))))
     blocks = node.parts if node.kind == "concatenate" else ()  # on top of each other
     if blocks and all(not_wide(block) for block in blocks):
         bound = sympy.sqrt(sympy.Add(*(smallest(block) ** 2 for block in blocks)))
         written = ("instance", "smallest singular value of blocks", *blocks)
-        yield Candidate("smallest singular value of blocks side by side", bound, written)
+        yield RuleBound("smallest singular value of blocks side by side", bound, written)
 
 
-def _near(node: Node, other: Node, bound: Any) -> Candidate:
+def _near(node: Node, other: Node, bound: Any) -> RuleBound:
     """What is at most the smallest singular value of a node, less the norm of the node less another one."""
     name = "smallest singular value of a sum"
-    return Candidate(name, bound, lambda _: [[("instance", name, other, nodes.minus(node, other))]])
+    return RuleBound(name, bound, lambda _: [[("instance", name, other, nodes.minus(node, other))]])
 
 
-def _of_near_ones(node: Node) -> Iterator[Candidate]:
+def _of_near_ones(node: Node) -> Iterator[RuleBound]:
     """sigma_min(A) >= sigma_min(B) - ||A - B||_2, for B of which an aim speaks and for the identity beside a softmax."""
     if node.kind == "softmax" and node.shape[0] == node.shape[1]:
         identity = nodes.identity(node.shape[0])
@@ -110,9 +110,9 @@ def not_wide(node: Node) -> bool:
     says="||softmax(T)||_2 >= ||softmax(T) 1|| / ||1|| = sqrt(m / n), since its rows add up to one",
     rests_on=("softmax-at-ones",),
 )
-def _spectral(node: Node) -> Iterator[Candidate]:
+def _spectral(node: Node) -> Iterator[RuleBound]:
     if node.kind == "softmax":
-        yield Candidate("softmax at the vector of ones", sympy.sqrt(node.shape[0] / node.shape[1]))
+        yield RuleBound("softmax at the vector of ones", sympy.sqrt(node.shape[0] / node.shape[1]))
 
 
 LOWER |= {SMALLEST: _smallest, SPECTRAL: _spectral}
@@ -127,17 +127,17 @@ LOWER |= {SMALLEST: _smallest, SPECTRAL: _spectral}
     says="(min(m, n) - 1) sigma_min(A)^2 <= ||A - R||_F^2 for every R of rank one (Eckart and Young)",
     rests_on=("distance-from-rank-one",),
 )
-def _smallest_from_above(node: Node) -> Iterator[Candidate]:
+def _smallest_from_above(node: Node) -> Iterator[RuleBound]:
     if node.kind == "softmax" and node.shape[0] == node.shape[1]:
         n = node.shape[0]
         rely_on_at_least(n - 2, 0)
         uniform = nodes.scaled(1 / n, nodes.ones(n, n))
         distance = norm(FROBENIUS, nodes.minus(node, uniform))
         for bound in (distance / sympy.sqrt(n - 1), distance):  # as n - 1 is at least 1
-            yield Candidate("distance from rank one", bound, ("distance from equal entries", node, 1 / n))
+            yield RuleBound("distance from rank one", bound, ("distance from equal entries", node, 1 / n))
         return
     name = "smallest at most largest singular value"
-    yield Candidate(name, norm(SPECTRAL, node), (name, node))
+    yield RuleBound(name, norm(SPECTRAL, node), (name, node))
 
 
 def _multiple(T: Node) -> tuple[Any, Node]:
@@ -208,7 +208,7 @@ def _speaks_of_largest_values() -> bool:
     says="sinh(t) <= 2 t sinh(1/2) for 0 <= t <= 1/2, of a t that an assumption bounds so",
     rests_on=("sinh-on-an-interval",),
 )
-def _softmax_less(kind: str, node: Node) -> Iterator[Candidate]:
+def _softmax_less(kind: str, node: Node) -> Iterator[RuleBound]:
     """Bounds of a multiple of softmax(T) - I or of softmax(T) - 1/n."""
     terms = nodes.terms_of(node)
     if len(terms) != 2 or not _speaks_of_largest_values():
@@ -219,14 +219,14 @@ def _softmax_less(kind: str, node: Node) -> Iterator[Candidate]:
         m, n = A.shape
         if kind == SPECTRAL and B.kind == "identity" and d == -c:
             bound = 2 * abs(c) * (n - 1) * world().atom(OFF_DIAGONAL, (A,))
-            yield Candidate("weights beside the identity", bound, ("weights beside the identity", *A.parts))
+            yield RuleBound("weights beside the identity", bound, ("weights beside the identity", *A.parts))
         if kind == FROBENIUS and B.kind == "ones" and sympy.expand(d * n + c) == 0:
             half, factor = largest_range(A.parts[0]) / 2, abs(c) * sympy.sqrt(m / n)
             name, of = "softmax near equal weights", (_index_of_rows(A.parts[0]), *A.parts)
-            yield Candidate("softmax near the uniform matrix", factor * sinh(half), (name, *of))
+            yield RuleBound("softmax near the uniform matrix", factor * sinh(half), (name, *of))
             if follows(half, HALF, world().facts) is not None:
                 bound, by_chord = factor * 2 * half * sinh(HALF), (f"{name}, by a chord", *of)
-                yield Candidate("softmax near the uniform matrix; chord of sinh", bound, by_chord)
+                yield RuleBound("softmax near the uniform matrix; chord of sinh", bound, by_chord)
 
 
 @rule(
@@ -234,16 +234,16 @@ def _softmax_less(kind: str, node: Node) -> Iterator[Candidate]:
     says="||A||_2^2 <= 1 + (n - 1) max_{i != j} A_ij for A >= 0 with rows that add up to one",
     rests_on=("stochastic-near-identity",),
 )
-def _stochastic(kind: str, node: Node) -> Iterator[Candidate]:
+def _stochastic(kind: str, node: Node) -> Iterator[RuleBound]:
     if kind == SPECTRAL and node.shape[0] == node.shape[1] and _speaks_of_largest_values():
         bound = sympy.sqrt(1 + (node.shape[0] - 1) * world().atom(OFF_DIAGONAL, (node,)))
-        yield Candidate("columns of weights", bound, ("columns of weights", *node.parts))
+        yield RuleBound("columns of weights", bound, ("columns of weights", *node.parts))
 
 
 @rule("weight by its gap", says="softmax(T)_ij <= e^(T_ij - T_ii)", rests_on=("weight-by-its-gap",))
-def _off_diagonal(node: Node) -> Iterator[Candidate]:
+def _off_diagonal(node: Node) -> Iterator[RuleBound]:
     (T,) = node.parts
-    yield Candidate("weight by its gap", sympy.exp(largest_gap(T)), ("weight by its gap", _index_of_rows(T), T))
+    yield RuleBound("weight by its gap", sympy.exp(largest_gap(T)), ("weight by its gap", _index_of_rows(T), T))
 
 
 QUANTITIES |= {SMALLEST: _smallest_from_above, OFF_DIAGONAL: _off_diagonal}

@@ -10,9 +10,9 @@ import sympy
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, norm
 from verify.arithmetics.norms.deciding import at_most
-from verify.arithmetics.norms.differences import PRODUCTS, by_pieces
 from verify.arithmetics.norms.signs import is_nonnegative
-from verify.arithmetics.norms.statements import Candidate, rule
+from verify.arithmetics.norms.statements import RuleBound, rule
+from verify.arithmetics.norms.telescoping import PRODUCTS, by_pieces
 from verify.arithmetics.norms.world import Node, world
 
 
@@ -41,7 +41,7 @@ def covariances_of(node: Node) -> Node | None:
     return None
 
 
-def in_the_1_norm(node: Node) -> list[Candidate]:
+def in_the_1_norm(node: Node) -> list[RuleBound]:
     """Bounds of the sum of all absolute values of c (softmax(T) - softmax(T'))."""
     name = "softmax in the 1-norm"
     for whole in (node, nodes.transposed(node)):
@@ -49,11 +49,11 @@ def in_the_1_norm(node: Node) -> list[Candidate]:
         for (c, A), (d, B) in [terms] if len(terms) == 2 else []:
             if A.kind == B.kind == "softmax" and d == -c:
                 change = norm(LARGEST, nodes.minus(*A.parts, *B.parts))
-                return [Candidate(name, abs(c) * whole.shape[0] * change, (name, *A.parts, *B.parts))]
+                return [RuleBound(name, abs(c) * whole.shape[0] * change, (name, *A.parts, *B.parts))]
     return []
 
 
-def from_uniform(kind: str, c: Any, A: Node, d: Any, B: Node) -> Iterator[Candidate]:
+def from_uniform(kind: str, c: Any, A: Node, d: Any, B: Node) -> Iterator[RuleBound]:
     """Bounds of c A + d B where B has uniform weights 1/n = softmax(0) in the place of the softmax rows of A."""
     ours, theirs = nodes.factors_of(A), nodes.factors_of(B)
     places = [k for k, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] is not pair[1]]
@@ -73,7 +73,7 @@ def from_uniform(kind: str, c: Any, A: Node, d: Any, B: Node) -> Iterator[Candid
         if kind == FROBENIUS:
             name, (T,) = "softmax is 1/2-Lipschitz", logits
             written = lambda _: [[(name, T, nodes.zeros(T.shape))]]  # noqa: E731
-            yield Candidate(name, abs(c) * sympy.Rational(1, 2) * norm(FROBENIUS, T), written)
+            yield RuleBound(name, abs(c) * sympy.Rational(1, 2) * norm(FROBENIUS, T), written)
         return
     for first, second in ((uniform, ours), (ours, uniform)):
         pieces = [nodes.product([*first[:k], nodes.minus(ours[k], uniform[k]), *second[k + 1 :]]) for k in places]
@@ -91,7 +91,7 @@ def _logits(node: Node) -> Node | None:
     says="||softmax(c T)||_F <= ||softmax(d T)||_F for 0 <= c <= d",
     rests_on=("softmax-of-larger-logits",),
 )
-def of_larger_logits(kind: str, node: Node) -> Iterator[Candidate]:
+def of_larger_logits(kind: str, node: Node) -> Iterator[RuleBound]:
     """The Frobenius norms of softmax(d T) that an aim speaks of, for softmax(c T) with 0 <= c <= d."""
     c, T = nodes.single(node.parts[0])
     for target in (
@@ -103,4 +103,4 @@ def of_larger_logits(kind: str, node: Node) -> Iterator[Candidate]:
             d, core = nodes.single(other.parts[0])
             if core is T and at_most(c, d):
                 name = "softmax of larger logits"
-                yield Candidate(name, norm(FROBENIUS, other), (name, c, d, T))
+                yield RuleBound(name, norm(FROBENIUS, other), (name, c, d, T))

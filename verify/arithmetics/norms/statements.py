@@ -28,7 +28,7 @@ class Rule:
     module: str = ""
 
 
-class Candidate(NamedTuple):
+class RuleBound(NamedTuple):
     """What a rule says of one quantity: the name of the rule, or of several, the bound, and how the checker is told.
 
     `written` is a step of the checker, its rule and what that is of: nodes, scalars, indices, kinds of norms.  Or it is a

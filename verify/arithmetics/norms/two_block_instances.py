@@ -9,8 +9,8 @@ from typing import Any
 import sympy
 
 from verify.arithmetics.norms.atoms import GAIN, SPECTRAL, gain, largest, norm
-from verify.arithmetics.norms.differences import HALF
 from verify.arithmetics.norms.recording import NotCertified, Writer, generators
+from verify.arithmetics.norms.telescoping import HALF
 from verify.arithmetics.norms.two_blocks import (
     GAIN_OF_PRODUCT,
     GAIN_OF_TWO,

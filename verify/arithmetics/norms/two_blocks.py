@@ -17,11 +17,11 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.assumed import follows
 from verify.arithmetics.norms.atoms import FROBENIUS, GAIN, SPECTRAL, gain, largest, norm
 from verify.arithmetics.norms.derivation_search import Step
-from verify.arithmetics.norms.differences import HALF
 from verify.arithmetics.norms.monotone import direction
 from verify.arithmetics.norms.rules import QUANTITIES, RULES, one_after_another
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
-from verify.arithmetics.norms.statements import Candidate, rule
+from verify.arithmetics.norms.statements import RuleBound, rule
+from verify.arithmetics.norms.telescoping import HALF
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.world import Node, world
 
@@ -62,14 +62,14 @@ def eigenvalue(a: Any, b: Any, c: Any, sign: int) -> Any:
     "at most max(||A||_2, ||B||_2)^2 + r",
     rests_on=("norm-of-two-blocks",),
 )
-def _norm_of_two(kind: str, node: Node) -> Iterator[Candidate]:
+def _norm_of_two(kind: str, node: Node) -> Iterator[RuleBound]:
     blocks = side_by_side(nodes.transposed(node)) if kind == SPECTRAL else None
     if blocks is None or not symbols_of(coherence(*blocks)) & world().targets:
         return
     a, b = (norm(SPECTRAL, block) for block in blocks)
     larger, r = largest([a, b]), coherence(*blocks)
-    yield Candidate(NORM, sympy.sqrt(eigenvalue(a**2, b**2, r, 1)), (NORM, *blocks))
-    yield Candidate(NORM, sympy.sqrt(larger**2 + r), (OF_BOUNDED_NORM, larger, *blocks))
+    yield RuleBound(NORM, sympy.sqrt(eigenvalue(a**2, b**2, r, 1)), (NORM, *blocks))
+    yield RuleBound(NORM, sympy.sqrt(larger**2 + r), (OF_BOUNDED_NORM, larger, *blocks))
 
 
 @rule(
@@ -77,7 +77,7 @@ def _norm_of_two(kind: str, node: Node) -> Iterator[Candidate]:
     says="||A x + B y||_F <= ||[A B]||_2 (||x||_F^2 + ||y||_F^2)^(1/2), as it is [A B] [x; y]",
     rests_on=("product", "blocks"),
 )
-def _product_of_blocks(kind: str, node: Node) -> Iterator[Candidate]:
+def _product_of_blocks(kind: str, node: Node) -> Iterator[RuleBound]:
     known = world()
     for target in sorted(known.targets if kind == FROBENIUS else (), key=sympy.default_sort_key):
         atom = known.atoms.get(target)
@@ -87,7 +87,7 @@ def _product_of_blocks(kind: str, node: Node) -> Iterator[Candidate]:
         parts = factored(node, M)
         if parts is not None:
             written = functools.partial(_as_product, M, parts)
-            yield Candidate(PRODUCT, target * sympy.sqrt(_squares(parts)), written)
+            yield RuleBound(PRODUCT, target * sympy.sqrt(_squares(parts)), written)
 
 
 def _as_product(M: Node, parts: tuple[Node, Node], _: Any) -> list[Any]:
@@ -120,8 +120,8 @@ def _squares(parts: tuple[Node, Node]) -> Any:
 @rule(
     "smallest gain at most norm", says="min |A x| over unit vectors x is at most ||A||_2", rests_on=("smallest-gain",)
 )
-def _gain(node: Node) -> Iterator[Candidate]:
-    yield Candidate("smallest gain at most norm", norm(SPECTRAL, node))
+def _gain(node: Node) -> Iterator[RuleBound]:
+    yield RuleBound("smallest gain at most norm", norm(SPECTRAL, node))
 
 
 QUANTITIES[GAIN] = _gain

@@ -42,7 +42,7 @@ LONGEST = 600
 UNCONDITIONAL: set[str] = set()
 
 
-class Replay:
+class Retraced:
     """One entry: its value as the checker sees it, and the steps that have led there."""
 
     smallest_first = True  # whether smallest singular values are replaced before anything else
@@ -94,7 +94,7 @@ class Replay:
         """The reason for each of several numbers in the place of their largest on the right-hand side."""
         symbol, found = self.entry.steps[0].quantity, []
         for value, case in zip(self.w.known.atoms[symbol].payload, self.entry.cases, strict=True):
-            made = Replay(self.w, case, self.facts).part()
+            made = Retraced(self.w, case, self.facts).part()
             reason = ["steps", made["steps"], made["comparison"]] if made["steps"] else made["comparison"]
             found.append([self.w.scalar(value), reason])
         return ["cases", self.w.scalar(symbol), found]
@@ -339,10 +339,10 @@ class Replay:
                 yield [("largest over an index", [i, self.w.of_generator(h)])]
 
 
-class _Lowering(Replay):
+class _Lowering(Retraced):
     """-whole <= -b, by the steps of a derivation."""
 
-    def __init__(self, outer: Replay, whole: Any, b: Any) -> None:
+    def __init__(self, outer: Retraced, whole: Any, b: Any) -> None:
         self.w, self.facts, self.offers = outer.w, outer.facts, outer.offers
         minus = quantities.number(-1)
         self.value, self.aim = whole * minus, b * minus

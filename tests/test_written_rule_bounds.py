@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import sympy
 
-from verify.arithmetics.norms import differences, input_matrix, rules
+from verify.arithmetics.norms import input_matrix, rules, telescoping
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, SPECTRAL, norm
 from verify.arithmetics.norms.derivation_search import Step
 from verify.arithmetics.norms.derivations import EntryBound
 from verify.arithmetics.norms.recording import Writer
-from verify.arithmetics.norms.replay import Replay
+from verify.arithmetics.norms.retraced import Retraced
 from verify.arithmetics.norms.world import World, derivation
 from verify.matrix import concatenate, expm, hadamard, kron, relu, softmax, step
 
@@ -26,15 +26,15 @@ SHAPES = {"A": (m, n), "B": (m, n), "C": (n, m), "D": (n, m), "S": (n, n), "R": 
 
 def written_as(known: World, symbol: Any, candidate: Any) -> list[Any]:
     """What the checker makes of a quantity by each way in which a candidate is written, and the bound of the candidate."""
-    replay = Replay(Writer(known), EntryBound(symbol, candidate.bound, None, None, (), False), [])
-    start, replay.kept = replay.value, set()
+    retraced = Retraced(Writer(known), EntryBound(symbol, candidate.bound, None, None, (), False), [])
+    start, retraced.kept = retraced.value, set()
     ((monomial, _),) = start.terms.items()
     ((g, _),) = monomial
-    found = [replay.aim]
-    for steps in replay._instances(g, Step(*candidate[:1], symbol, *candidate[1:])):
-        replay.value, replay.steps = start, []
-        if replay._take(steps):
-            found.append(replay.value)
+    found = [retraced.aim]
+    for steps in retraced._instances(g, Step(*candidate[:1], symbol, *candidate[1:])):
+        retraced.value, retraced.steps = start, []
+        if retraced._take(steps):
+            found.append(retraced.value)
     return found
 
 
@@ -78,8 +78,8 @@ def test_a_bound_is_that_of_the_step_by_which_it_is_written(rule: str) -> None:
 
 
 def test_a_bound_that_its_step_does_not_give_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = differences.DIFFERENCES["relu"]
+    right = telescoping.DIFFERENCES["relu"]
     less = lambda *of: (item._replace(bound=item.bound / 2) for item in right(*of))  # noqa: E731
-    monkeypatch.setitem(differences.DIFFERENCES, "relu", less)
+    monkeypatch.setitem(telescoping.DIFFERENCES, "relu", less)
     with pytest.raises(AssertionError, match="relu"):
         agreeing(lambda A, B: relu(A) - relu(B), FROBENIUS)
