@@ -128,10 +128,11 @@ class Known:
     points: list[Prepared]
     ends: int | None = None
     others: dict[str, list[Prepared]] = field(default_factory=dict)  #: of some comparisons, by their names
+    halves: list[Prepared] = field(default_factory=list)  #: that tell something in half precision alone
 
-    def prepared(self, check: str) -> Iterator[Prepared]:
+    def prepared(self, check: str, in_half: bool = False) -> Iterator[Prepared]:
         assert check in COMPARISONS
-        return iter(self.others.get(check, self.points))
+        return iter(self.halves if in_half else self.others.get(check, self.points))
 
     def count(self, check: str) -> int | None:
         assert check in COMPARISONS
@@ -194,9 +195,10 @@ def test_a_comparison_ends_after_as_many_points_as_are_asked_for() -> None:
 
 
 def test_points_that_tell_something_in_half_precision_alone_are_for_that_alone() -> None:
-    points = [prepared(*ROWS, in_half=True), prepared(*ROWS), prepared(*ROWS, order=2), prepared(*ROWS, forward=True)]
-    assert run(comparison(softmax, *points), SIZES).examples == 3
-    assert run(comparison(softmax, *points), SIZES, "bfloat16").examples == 2
+    made = comparison(softmax, prepared(*ROWS), prepared(*ROWS, order=2), prepared(*ROWS, forward=True))
+    made.points.halves = [prepared(*ROWS)]  # type: ignore[attr-defined]
+    assert run(made, SIZES).examples == 3
+    assert run(made, SIZES, "bfloat16").examples == 2
 
 
 def test_the_place_of_an_example_is_that_of_its_number(monkeypatch: pytest.MonkeyPatch) -> None:

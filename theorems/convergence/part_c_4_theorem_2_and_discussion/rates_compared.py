@@ -237,6 +237,7 @@ BETWEEN_SCALINGS = ALPHA_BY_SCALING.corrected("convergence.c6-alpha-between-scal
     statement=r"""\text{With }F\text{ and }F'\text{ the last hidden layers at }\tau_0=d_m^{-1/2}\text{ and }d_m^{-1}\text{, with the
         same weights: }\sigma_{\min}(F')\le\sigma_{\min}(F)+\|F-F'\|_2""",
     name="hidden-layer singular values between the scalings",
+    sizes={"N": (1, 3), "d_s": (1, 3), "d": (1, 4), "d_m": (1, 4)},
     note="By Weyl's inequality, and the same with the two exchanged. Which is larger depends on the weights.")  # fmt: skip
 
 

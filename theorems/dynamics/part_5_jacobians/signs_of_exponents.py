@@ -385,7 +385,7 @@ HORIZON_ANY = Claim(NILPOTENT_SYSTEM, "dynamics.b.3-horizon-any", label="Exponen
     assumptions=[Definition(r"x^{(t+1)} = (I + N)x^{(t)}, all of whose exponents (89) are 0", by=finite_time_exponent)],
     name="Lyapunov exponents at a horizon of 16 steps, any Jacobian",
     relation=AtMost(left="how far the exponent at T = 16 is from the exponent", right="0.1"), sizes={"D": (1, 4)},
-    expects="refuted", severity="error", of_project=True, uses=("dynamics.eq-89",),
+    expects="refuted", severity="error", of_project=True, uses=("dynamics.eq-89",), correction="dynamics.b.3-horizon-error",
     note="The shear $[[1, 1], [0, 1]]$ has both exponents 0 and reads 0.173 at $T = 16$.")  # fmt: skip
 
 
@@ -405,7 +405,7 @@ HORIZON_ERROR = Claim(ISOMETRY, "dynamics.b.3-horizon-error", label="Error of a 
     statement=r"""J=VQV^{-1},\ Q^\top Q=I\ \Rightarrow\ \Big|\frac1T\ln\sigma_{\max}(J^T)-\lambda_{\max}\Big|\le\frac1T\ln
         \big(\|V\|_2\|V^{-1}\|_2\big),\quad\lambda_{\max}=0""",
     name="error of a finite-time Lyapunov exponent", relation=AtMost(left="the exponent at T = 16"), of_project=True,
-    corrects="dynamics.b.3-horizon",
+    corrects=("dynamics.b.3-horizon", "dynamics.b.3-horizon-any"),
     note=r"""Checked at $T = 16$. For $cJ$ in the place of $J$ both exponents grow by $\ln c$, so that the error is the
         same. It is 0 for normal $J$.""")  # fmt: skip
 
