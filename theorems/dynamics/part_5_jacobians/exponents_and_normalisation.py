@@ -47,14 +47,18 @@ NO_ZERO_NEXT_INPUT = Assumption(
 # -- towards zero ------------------------------------------------------------------------------------------------------
 
 
+#: How a token at rest meets the assumptions of `AT_REST`.
+AT_REST_REACHED = {
+    "SA(X) = mX": "W^V = m I and W^O = I, the weights for which it holds of every token",
+    "C = cX": "C is computed so",
+    "gamma = ": "gamma is (1, ..., 1)",
+    "fixed point of (9)": "C = c x keeps the direction of the unit token x",
+    "token has unit norm": reached.UNIT_ROWS,
+}
+
+
 @realises(
-    {
-        "SA(X) = mX": "W^V = m I and W^O = I, the weights for which it holds of every token",
-        "C = cX": "C is computed so",
-        "gamma = ": "gamma is (1, ..., 1)",
-        "fixed point of (9)": "C = c x keeps the direction of the unit token x",
-        "token has unit norm": reached.UNIT_ROWS,
-    },
+    AT_REST_REACHED,
     but=(
         "the queries and keys vanish, W^V = m I, W^O = I, beta = 1, and there is one head; for one token softmax is 1, and the"
         " update reads only W^V W^O of all these"
@@ -92,14 +96,7 @@ AT_REST = Setting(
 
 
 @realises(
-    {
-        "SA(X) = mX": "W^V = m I and W^O = I, the weights for which it holds of every token",
-        "C = cX": "C is computed so",
-        "gamma = ": "gamma is (1, ..., 1)",
-        "fixed point of (9)": "C = c x keeps the direction of the unit token x",
-        "token has unit norm": reached.UNIT_ROWS,
-        "c is at most": "c is a share of m (1 + eta m)",
-    },
+    {**AT_REST_REACHED, "c is at most": "c is a share of m (1 + eta m)"},
     but="the share is s/(1 + s) for s >= 0, so that the bound itself, at which both sides agree, is a limit",
 )
 def small_input_at_rest(direction: Row, m: Amplification, s: Drive, eta: PositiveStep) -> dict[str, Any]:
