@@ -23,11 +23,13 @@ TORCH ?= -c constraints.txt torch
 #: Of random false statements: how many, and the seed that all of them follow from.
 COUNT ?= 10000
 SEED ?= 0
+#: Of thousands of modules a few are imported: each is compiled when it is first.
+PIP := --quiet --disable-pip-version-check --no-compile
 export OMP_NUM_THREADS ?= 1
 # where this is set every process compiles all modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: report docs docs-numbers test audit elsewhere lint release sdist mutants kernel fuzz benchmark oldest newest clean
+.PHONY: report docs docs-numbers test audit elsewhere lint release sdist mutants theory kernel fuzz benchmark oldest newest clean
 
 report: $(VENV)/ready
 	$(BIN)/verify run --jobs $(WORKERS); status=$$?; $(BIN)/verify report && exit $$status
@@ -41,7 +43,7 @@ docs-numbers: $(VENV)/ready
 
 test: $(VENV)/libraries
 	@$(BIN)/python -m tests.absent
-	$(MAKE) lint
+	$(MAKE) -j 2 lint theory
 	$(BIN)/python -m pytest -n $(WORKERS) --long-tests=list $(PYTEST_ARGS)
 
 audit: $(VENV)/libraries
@@ -74,7 +76,7 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 
 benchmark: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[benchmark]'
+	$(BIN)/python -m pip install $(PIP) -c constraints.txt -e '.[benchmark]'
 	$(BIN)/python benchmarks/compare.py --json docs/benchmarks.json --plot docs/benchmarks.svg --page docs/benchmarks.md
 
 release: $(VENV)/ready
@@ -86,7 +88,7 @@ sdist: $(VENV)/ready
 	$(BIN)/python -m build --sdist --no-isolation
 	tar -xzf dist/*.tar.gz -C build/sdist --strip-components 1
 	$(PYTHON) -m venv build/sdist/.venv
-	cd build/sdist && .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt '.[dev]'
+	cd build/sdist && .venv/bin/python -m pip install $(PIP) -c constraints.txt '.[dev]'
 	cd build/sdist && .venv/bin/python -m pytest --collect-only -q | tail -1
 	cd build/sdist && .venv/bin/python -m pytest -q tests/test_readme.py tests/test_registry.py tests/test_adding_a_theorem.py
 
@@ -94,15 +96,19 @@ oldest newest:
 	rm -rf $(VENV)-$@
 	$(PYTHON) -m venv $(VENV)-$@
 	$(if $(filter oldest,$@),$(PYTHON) .ci/oldest.py) > $(VENV)-$@/constraints.txt
-	$(VENV)-$@/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)-$@/constraints.txt $(TORCH)
-	$(VENV)-$@/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)-$@/constraints.txt \
+	$(VENV)-$@/bin/python -m pip install $(PIP) -c $(VENV)-$@/constraints.txt $(TORCH)
+	$(VENV)-$@/bin/python -m pip install $(PIP) -c $(VENV)-$@/constraints.txt \
 	  -e '.[completion,distributed,report]'
 	$(VENV)-$@/bin/verify --version
 	$(VENV)-$@/bin/verify --evidence $(VENV)-$@/evidence run $(SAMPLE) --effort quick --jobs $(WORKERS)
 
 mutants: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mutation]'
+	$(BIN)/python -m pip install $(PIP) -c constraints.txt -e '.[mutation]'
 	$(BIN)/python .ci/mutants.py $(foreach module,$(MODULES),'$(module)')
+
+# a file that Rocq refuses is a failure of the tests, which say what Rocq says
+theory:
+	@if command -v coqc >/dev/null; then $(PYTHON) rocq/theory.py || true; fi
 
 kernel: $(VENV)/ready
 	$(BIN)/python rocq/check.py --jobs $(WORKERS)
@@ -112,12 +118,12 @@ fuzz: $(VENV)/ready
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install $(PIP) -c constraints.txt -e '.[dev]'
 	touch $@
 
 # PyPI's torchvision, which curvlinops brings, is built for CUDA; transformers cannot be imported beside a broken one
 $(VENV)/libraries: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[libraries]' || \
+	$(BIN)/python -m pip install $(PIP) -c constraints.txt -e '.[libraries]' || \
 	  echo "JAX, flax, equinox, transformers and curvlinops could not be installed: their tests will be skipped"
 	$(BIN)/python -c 'import torchvision' 2>/dev/null || $(BIN)/python -m pip uninstall --quiet --yes torchvision
 	touch $@

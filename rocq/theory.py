@@ -2,6 +2,8 @@
 
 A compiled file names the very files that it was compiled with.  So the first one that is compiled of given sources is kept,
 and all others are compiled against it: a copy of another checkout, or an older one, has nothing to compile.
+
+`python rocq/theory.py` compiles all of it, and needs no library.
 """
 
 from __future__ import annotations
@@ -107,5 +109,8 @@ def compiled_theory(*names: str, sources: Path = HERE) -> Path:
                 os.link(known, target)
     return folder
 
+
+if __name__ == "__main__":
+    compiled_theory()
 
 __all__ = ["THEORY", "cache_folder", "compiled_theory", "coqc", "key", "needed"]
