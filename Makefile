@@ -51,23 +51,30 @@ audit: $(VENV)/libraries
 	$(BIN)/python -m pytest -n $(WORKERS) -m kept --again
 
 #: Kernels that torch, MKL and OpenBLAS choose on other processors, and sums in another order; each in an environment of its own.
-PLAIN := ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Prescott
-AVX2 := ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell
-THREADS := OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2
-ELSEWHERE := --evidence=$(abspath $(VENV))-elsewhere/evidence -p no:cacheprovider
+KERNELS_plain := ATEN_CPU_CAPABILITY=default MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Prescott
+KERNELS_avx2 := ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell
+KERNELS_threads := OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2
+KERNELS_avx2-threads := $(KERNELS_avx2) $(KERNELS_threads)
 ROUNDING_TESTS := tests/test_arithmetic.py tests/test_attacks.py tests/test_bound_proofs.py tests/test_engine_catches.py \
   tests/test_matrix.py tests/test_spectral.py tests/test_whole_records.py
 
+# the sample has one process for each environment, side by side; all tests have all workers, in one environment after the other
 elsewhere: $(if $(SAMPLE_ONLY),$(VENV)/ready,$(VENV)/libraries)
-	set -e; for kernels in '$(PLAIN)' '$(AVX2)' '$(THREADS)'; do \
-	  echo "$$kernels"; rm -rf $(VENV)-elsewhere; \
-	  if [ -n '$(SAMPLE_ONLY)' ]; then \
-	    env $$kernels $(BIN)/verify --evidence $(VENV)-elsewhere/evidence run '*.thm-*' --effort quick --jobs $(WORKERS); \
-	    env $$kernels $(BIN)/python -m pytest -q -n $(WORKERS) $(ELSEWHERE) $(ROUNDING_TESTS); \
-	  else \
-	    env $$kernels $(BIN)/python -m pytest -q -n $(WORKERS) $(ELSEWHERE) $(PYTEST_ARGS); \
-	  fi; \
-	done; rm -rf $(VENV)-elsewhere
+	$(if $(SAMPLE_ONLY),$(MAKE) -j $(WORKERS) --output-sync=target sample-plain sample-avx2-threads,\
+	  $(MAKE) -j 1 all-plain all-avx2 all-threads)
+
+sample-%: ELSEWHERE = $(abspath $(VENV))-elsewhere-$*
+sample-%:
+	@echo '$(KERNELS_$*)'; rm -rf $(ELSEWHERE)
+	env $(KERNELS_$*) $(BIN)/verify --evidence $(ELSEWHERE) run '*.thm-*' --effort quick --jobs 1
+	env $(KERNELS_$*) $(BIN)/python -m pytest -q -n 0 --evidence=$(ELSEWHERE) -p no:cacheprovider $(ROUNDING_TESTS)
+	@rm -rf $(ELSEWHERE)
+
+all-%: ELSEWHERE = $(abspath $(VENV))-elsewhere-$*
+all-%:
+	@echo '$(KERNELS_$*)'; rm -rf $(ELSEWHERE)
+	env $(KERNELS_$*) $(BIN)/python -m pytest -q -n $(WORKERS) --evidence=$(ELSEWHERE) -p no:cacheprovider $(PYTEST_ARGS)
+	@rm -rf $(ELSEWHERE)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
@@ -129,4 +136,4 @@ $(VENV)/libraries: $(VENV)/ready
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest $(VENV)-elsewhere mutants .verify report build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest $(VENV)-elsewhere-* mutants .verify report build dist *.egg-info
