@@ -23,7 +23,7 @@ from verify.arithmetics.norms.refuting import failing_points, is_refuted
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
 from verify.arithmetics.norms.statements import RuleBound
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import world
+from verify.arithmetics.norms.world import quantities_in, world
 
 #: Multiples of assumptions that are subtracted in a row, and what is tried at most.
 DEPTH, MOST = 8, 40
@@ -88,27 +88,21 @@ def largest_in(*scalars: Any) -> list[Any]:
     Those of most such numbers come first.
     """
     known = world().atoms
-    found = {symbol for value in scalars for symbol in symbols_of(value) if symbol in known}
-    compound = {
-        symbol: sum(not value.is_Symbol for value in known[symbol].payload)
-        for symbol in found
-        if known[symbol].kind == "largest of"
-    }
+    found = quantities_in({symbol for value in scalars for symbol in symbols_of(value)}, "largest of")
+    compound = {symbol: sum(not value.is_Symbol for value in known[symbol].payload) for symbol in found}
     several = [symbol for symbol, count in compound.items() if count]
     return sorted(several, key=lambda symbol: (-compound[symbol], str(known[symbol].payload)))
 
 
 def consequences(fact: Any) -> list[Any]:
     """What e >= 0 says of each of several numbers whose largest e decreases in; denominators that are positive are cleared."""
-    known = world().atoms
-    for symbol in sorted(fact.free_symbols & known.keys(), key=sympy.default_sort_key):
-        if known[symbol].kind == "largest of":
-            values = known[symbol].payload
-            nonnegative = all(map(is_nonnegative, values))
-            # one that may be 0 where the largest is not is divided by nowhere: the assumption says nothing of it
-            says = fact if all(map(is_positive, values)) else _times_denominator(fact, symbol, nonnegative)
-            if _decreases(says, symbol, nonnegative):
-                return [item for value in values for item in consequences(says.xreplace({symbol: value}))]
+    for symbol in quantities_in(fact.free_symbols, "largest of"):
+        values = world().atoms[symbol].payload
+        nonnegative = all(map(is_nonnegative, values))
+        # one that may be 0 where the largest is not is divided by nowhere: the assumption says nothing of it
+        says = fact if all(map(is_positive, values)) else _times_denominator(fact, symbol, nonnegative)
+        if _decreases(says, symbol, nonnegative):
+            return [item for value in values for item in consequences(says.xreplace({symbol: value}))]
     numerator, denominator = sympy.fraction(sympy.together(fact))
     clear = any(power.base.is_Add and power.exp.is_negative for power in fact.atoms(sympy.Pow))
     return [sympy.expand(numerator)] if clear and is_certain(expanded(sympy.expand(denominator))) else [fact]

@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.constants import Constant
-from verify.arithmetics.formal import Formal
+from verify.arithmetics.formal import EntryByEntry, Formal
 from verify.arithmetics.symbols.heads import unit
 from verify.arithmetics.symbols.indexed import Indexed, filled, identity, lifted
 from verify.arithmetics.symbols.positions import in_blocks
@@ -26,14 +26,12 @@ _total = functools.partial(functools.reduce, operator.add)
 MOST_NUMBERS = 64
 
 
-class Blocks(Formal):
+class Blocks(EntryByEntry):
     """A grid of `Indexed` matrices; blocks of one row have equally many rows, of one column equally many columns.
 
     A grid that is written as one column interleaves the rows of its blocks: such a column keeps its blocks, each with
     a tag (sizes of the rows and columns of blocks, and its place among them), and takes part in sums and multiples only.
     """
-
-    __array_ufunc__ = None
 
     def __init__(self, grid: Sequence[Sequence[Indexed]], tags: Sequence[Any] = ()) -> None:
         self.grid = [list(row) for row in grid]
@@ -147,27 +145,8 @@ class Blocks(Formal):
             tags += [tag] * (height if single else 1)
         return Blocks(rows, tags)
 
-    def __add__(self, other: Any) -> Any:
-        return self if isinstance(other, int) and other == 0 else self._with(other, lambda a, b: a + b)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a - b)
-
-    def __rsub__(self, other: Any) -> Any:
-        return (-self) + other
-
-    def __neg__(self) -> Blocks:
-        return self.each(lambda block: -block)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a * b)
-
-    __rmul__ = __mul__
-
     def __truediv__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a / b)
+        return self._with(other, operator.truediv)
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, Indexed):

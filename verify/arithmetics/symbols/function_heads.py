@@ -7,15 +7,18 @@ Entrywise: exp (of a sum, the product of the exponentials of its terms), powers,
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import sympy
 
 from verify.arithmetics.symbols.canonical import Factor, canonical, components
+from verify.arithmetics.symbols.head_kinds import below, head_kind, times_change
 from verify.arithmetics.symbols.heads import Head, head
-from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar, scalar
+from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar, scalar, scaled_latex
 from verify.arithmetics.symbols.sums import (
     Sum,
     as_built,
@@ -252,17 +255,6 @@ def power(inner: Sum, exponent: Fraction) -> Sum:
     return product_of_sums(parts, inner.slots).times(outside)
 
 
-def of_entries(kind: str, inner: Sum, parameter: Any) -> Sum:
-    """The entrywise function that a head of this kind and parameter stands for, of another argument."""
-    if kind == "exp":
-        return exponential(inner.times(parameter))
-    if kind == "power":
-        return power(inner, parameter)
-    if kind == "step":
-        return step_of(inner)
-    return logarithm(inner)
-
-
 @as_built("relu")
 def relu_of(inner: Sum) -> Sum:
     """max(x, 0) = x step(x)."""
@@ -337,3 +329,78 @@ def inverse_of(inner: Sum, rows: int) -> Sum:
     symmetries = [(tuple(back), 1)] if turned.key == inner.key and turned_scale == scale else []
     made = head("inverse", "inverse", turned.slots, symmetries, inner, rows)
     return sum_of_head(made).times(scale.power(Fraction(-1)))
+
+
+# -- their values, texts and derivatives -------------------------------------------------------------------------------
+
+
+def _softmax_in_floats(made: Head, point: Any) -> Any:
+    logits = point.values(made.inner)
+    over = tuple(range(logits.ndim - made.parameter, logits.ndim))
+    weights = np.exp(logits - logits.max(axis=over, keepdims=True))
+    return weights / weights.sum(axis=over, keepdims=True)
+
+
+def _of_softmax(made: Head, change: Sum) -> Sum:
+    """dA_j = A_j (dT_j - sum_l A_l dT_l) for the softmax over the last slots."""
+    count, slots = len(made.sizes), list(range(len(change.slots)))
+    elsewhere = [slot if slot < count - made.parameter else 1000 + slot for slot in range(count)]
+    itself = sum_of_head(made)
+    first = contract([(itself, slots[:count]), (change, slots)], slots)
+    mean = contract([(itself, slots[:count]), (itself, elsewhere), (change, [*elsewhere, *slots[count:]])], slots)
+    return first.plus(mean, -ONE)
+
+
+def _inverse_in_floats(made: Head, point: Any) -> Any:
+    matrix = point.values(made.inner)
+    return np.linalg.inv(matrix.reshape(math.prod(matrix.shape[: made.parameter]), -1))
+
+
+def _of_inverse(made: Head, change: Sum) -> Sum:
+    """d M^-1 = -M^-1 dM M^-1; the slots of the inverse are the columns of M, then its rows."""
+    rows, count, itself = made.parameter, len(made.sizes), sum_of_head(made)
+    left_row, right_column = ([start + k for k in range(rows)] for start in (1000, 2000))
+    parts = [
+        (itself, [*range(rows), *left_row]),
+        (change, [*left_row, *right_column, *range(count, len(change.slots))]),
+        (itself, [*right_column, *range(rows, count)]),
+    ]
+    return contract(parts, list(range(len(change.slots)))).times(-ONE)
+
+
+head_kind(
+    "exp",
+    values=lambda made, point: np.exp(point.number(made.parameter.expression) * point.values(made.inner)),
+    latex=lambda made, at, text: rf"\exp({scaled_latex(made.parameter, f'({text(made.inner)})')}){below(at)}",
+    again=lambda inner, factor: exponential(inner.times(factor)),
+    along=lambda made, change: times_change(sum_of_head(made), change).times(made.parameter),
+)
+head_kind(
+    "power",
+    values=lambda made, point: point.values(made.inner) ** float(made.parameter),
+    latex=lambda made, at, written: rf"({written(made.inner)}){below(at)}^{{{made.parameter}}}",
+    again=power,
+    along=lambda made, change: times_change(power(made.inner, made.parameter - 1), change).times(
+        rational_scalar(made.parameter)
+    ),
+)
+head_kind(
+    "log",
+    values=lambda made, point: np.log(point.values(made.inner)),
+    again=lambda inner, _: logarithm(inner),
+    along=lambda made, change: times_change(power(made.inner, Fraction(-1)), change),
+)
+head_kind(
+    "step",
+    values=lambda made, point: point.values(made.inner) > 0,
+    again=lambda inner, _: step_of(inner),
+    flat=True,  # where it has a derivative
+)
+head_kind("softmax", values=_softmax_in_floats, again=softmax_of, along=_of_softmax)
+head_kind(
+    "inverse",
+    values=_inverse_in_floats,
+    latex=lambda made, at, written: rf"[({written(made.inner)})^{{-1}}]{below(at)}",
+    again=inverse_of,
+    along=_of_inverse,
+)

@@ -8,13 +8,15 @@ exp [[M, E], [0, N]] has the corner D(M, N)_{ik,lj} E_kl.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import numpy as np
 import sympy
 
 from verify.arithmetics.symbols.canonical import Factor
+from verify.arithmetics.symbols.head_kinds import below, head_kind
 from verify.arithmetics.symbols.heads import Head, Symmetry, delta, generated_group, head, unit
 from verify.arithmetics.symbols.scalars import scalar
 from verify.arithmetics.symbols.sums import (
@@ -177,3 +179,68 @@ def _is_identity_at(key: Sequence[Factor], row: int, column: int) -> bool:
     """Whether a product is a delta of two slots that are in no other factor: blocks on a diagonal may differ."""
     at = [(made.kind, indices) for made, indices in key if row in indices or column in indices]
     return at == [("delta", (row, column))]
+
+
+# -- their values, texts and derivatives -------------------------------------------------------------------------------
+
+
+def _slope(made: Head, change: Sum) -> Sum:
+    """d exp(M)_ij = D(M, M)_{ik,lj} dM_kl, the Frechet derivative."""
+    ends = range(2, len(change.slots))
+    frechet = frechet_derivative(made.inner, made.inner)
+    return contract([(frechet, [0, 100, 101, 1]), (change, [100, 101, *ends])], [0, 1, *ends])
+
+
+def _expm(matrix: Any) -> np.ndarray:
+    import torch
+
+    return np.asarray(torch.linalg.matrix_exp(torch.as_tensor(matrix).expand(2, *matrix.shape))[0])
+
+
+def _corner(M: np.ndarray, E: np.ndarray, N: np.ndarray) -> np.ndarray:
+    """The corner of exp [[M, E], [0, N]]."""
+    return _expm(np.block([[M, E], [np.zeros((len(N), len(M))), N]]))[: len(M), len(M) :]
+
+
+def _mean_in_floats(made: Head, point: Any) -> np.ndarray:
+    M = point.values(made.inner)
+    return _corner(M, np.eye(len(M)), np.zeros(M.shape))
+
+
+def _derivative_in_floats(made: Head, point: Any) -> np.ndarray:
+    M, N = (point.values(leg.matrix) for leg in legs_of(made))
+    found = np.empty((*M.shape, *N.shape))
+    for b, c in np.ndindex(len(M), len(N)):
+        corner = np.zeros((len(M), len(N)))
+        corner[b, c] = 1.0
+        found[:, b, c, :] = _corner(M, corner, N)
+    return found
+
+
+def _derivative_latex(made: Head, at: Sequence[str], written: Callable[..., str]) -> str:
+    first, second = (rf"\operatorname{{expm}}({written(leg.matrix)})" for leg in legs_of(made))
+    one, two = " ".join(at[:2]), " ".join(at[2:])
+    return rf"\int_0^1 [{first}^{{s}}]_{{{one}}}\, [{second}^{{1-s}}]_{{{two}}}\,ds"
+
+
+INTEGRAL = "derivative of an integral of matrix exponentials"
+head_kind(
+    "expm",
+    values=lambda made, point: _expm(point.values(made.inner)),
+    again=lambda inner, _: exponential_of_matrix(inner),
+    along=_slope,
+)
+head_kind(
+    "phi",
+    values=_mean_in_floats,
+    latex=lambda made, at, written: rf"\varphi({written(made.inner)}){below(at)}",
+    again=lambda inner, _: mean_exponential(inner),
+    title=INTEGRAL,
+)
+head_kind(
+    "dexpm",
+    values=_derivative_in_floats,
+    latex=_derivative_latex,
+    again=lambda inner, _: frechet_derivative(part_of_pair(inner, 0), part_of_pair(inner, 1)),
+    title=INTEGRAL,
+)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from verify.arithmetics.symbols.canonical import Factor, canonical
-from verify.arithmetics.symbols.function_heads import _entrywise, of_entries, power
+from verify.arithmetics.symbols.function_heads import _entrywise, power
+from verify.arithmetics.symbols.head_kinds import KINDS
 from verify.arithmetics.symbols.heads import Head, Size, delta, unit
 from verify.arithmetics.symbols.scalars import Scalar, rational_scalar
 from verify.arithmetics.symbols.sums import Product, Sum, contract, instance, rule
@@ -149,12 +150,13 @@ def function_on_diagonal(product: Product, slots: int) -> list[Product] | None:
     """f(T)_ii = f(t)_i for t_i = T_ii."""
     coefficient, factors, summed = product
     for _, made, indices, rest in of_kind(factors, "exp", "power", "step", "log"):
+        again = KINDS[made.kind].again
         if len(set(indices)) == len(indices):
             continue
-        assert made.inner is not None
+        assert made.inner is not None and again is not None
         once = list(dict.fromkeys(indices))
         places = [once.index(index) for index in indices]
-        found = of_entries(made.kind, contract([(made.inner, places)], list(range(len(once)))), made.parameter)
+        found = again(contract([(made.inner, places)], list(range(len(once)))), made.parameter)
         return list(instance(found, tuple(once), coefficient, rest, summed))
     return None
 

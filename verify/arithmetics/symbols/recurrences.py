@@ -13,12 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import sympy
+
 from verify.arithmetics.conditions import rely_on_at_least
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.guarded import unguarded
 from verify.arithmetics.symbols.blocks import Blocks, merged
 from verify.arithmetics.symbols.extents import note_for_each, recording_extents
 from verify.arithmetics.symbols.families import IndexedFamily
+from verify.arithmetics.symbols.head_kinds import below, head_kind
 from verify.arithmetics.symbols.heads import AT_STEP, Head, Size, at_step, delta, head, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.sizes import is_size, size_of
@@ -28,6 +32,8 @@ from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The kind of the value of one of the matrices after all steps.
 STEPPED = "stepped"
+#: A start of more characters than this is not written out in full.
+LONGEST_START = 200
 
 
 def state_name(place: int) -> str:
@@ -233,4 +239,20 @@ def _one_step(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
+def _values(made: Head, point: Any) -> Any:
+    """The value of what moves from step to step, with all on which it depends."""
+    starts, images = made.parameter.sums
+    states, count = list(map(point.values, starts)), point.size(made.parameter.count)
+    for unit in np.eye(count):
+        here = point.at({AT_STEP: unit, **{state_name(place): state for place, state in enumerate(states)}})
+        states = list(map(here.values, images))
+    return states[made.parameter.own]
+
+
+def _latex(made: Head, at: Sequence[str], written: Callable[..., str]) -> str:
+    start = written(made.parameter.sums[0][made.parameter.own], LONGEST_START)
+    return rf"[({start})^{{\langle {sympy.latex(made.parameter.count)}\rangle}}]{below(at)}"
+
+
+head_kind(STEPPED, values=_values, latex=_latex)
 register_forms({"stepped": stepped, "visited": visited})
