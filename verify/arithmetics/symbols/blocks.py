@@ -322,3 +322,11 @@ def _unit(count: int, place: int) -> Indexed:
     if count == 1:
         return lifted(1).reshape(1, 1)
     return Indexed(sum_of_head(unit(size, place)), (1, 0))
+
+
+def as_matrix(operand: Any) -> Indexed:
+    """An operand, or blocks of one shape, as one matrix."""
+    found = merged(operand) if isinstance(operand, Blocks) else lifted(operand)
+    if not isinstance(found, Indexed):
+        raise ArithmeticUnsupported(f"{operand!r} as one matrix")
+    return found

@@ -16,9 +16,9 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.symbols.canonical import Factor, canonical, components
-from verify.arithmetics.symbols.head_kinds import below, head_kind, times_change
+from verify.arithmetics.symbols.head_kinds import below, head_kind, scaled_latex, times_change
 from verify.arithmetics.symbols.heads import Head, head
-from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar, scalar, scaled_latex
+from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar, scalar
 from verify.arithmetics.symbols.sums import (
     Sum,
     as_built,

@@ -14,6 +14,7 @@ import sympy
 
 from verify.arithmetics.formula_latex import name_latex
 from verify.arithmetics.symbols.heads import AT_STEP, Head
+from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Sum, contract, step_named
 from verify.vocabulary.errors import InputError
 
@@ -21,6 +22,19 @@ from verify.vocabulary.errors import InputError
 def below(at: Sequence[str]) -> str:
     """Indices as a subscript."""
     return f"_{{{' '.join(at)}}}" if at else ""
+
+
+def scaled_latex(coefficient: Scalar, product: str) -> str:
+    """A coefficient times a product, as LaTeX."""
+    expression = coefficient.expression
+    if not product:
+        return str(sympy.latex(expression))
+    if expression == 1:
+        return product
+    if expression == -1:
+        return f"-{product}"
+    text = sympy.latex(expression)
+    return f"({text})\\, {product}" if len(coefficient.terms) > 1 else f"{text}\\, {product}"
 
 
 def _as_operator(made: Head, at: Sequence[str], written: Callable[..., str]) -> str:
@@ -51,8 +65,9 @@ KINDS: dict[str, HeadKind] = {}
 
 def head_kind(kind: str, values: Callable[[Head, Any], Any], **more: Any) -> None:
     """Say what is known of the heads of this kind: the fields of `HeadKind`."""
-    slope = step_named(f"derivative of {kind}") if "along" in more else ""
-    KINDS[kind] = HeadKind(values, **{"slope": slope, **more})
+    if "along" in more and "slope" not in more:
+        more["slope"] = step_named(f"derivative of {kind}")
+    KINDS[kind] = HeadKind(values, **more)
 
 
 def times_change(value: Sum, change: Sum) -> Sum:

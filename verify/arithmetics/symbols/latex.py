@@ -8,8 +8,7 @@ from typing import Any
 
 from verify.arithmetics.formula_latex import abbreviated
 from verify.arithmetics.symbols.difference import parts_of
-from verify.arithmetics.symbols.head_kinds import KINDS
-from verify.arithmetics.symbols.scalars import scaled_latex
+from verify.arithmetics.symbols.head_kinds import KINDS, scaled_latex
 from verify.arithmetics.symbols.sums import Sum
 
 _OPEN, _SUMMED = "abcdefgh", "ijklmnopqrstuvwxyz"

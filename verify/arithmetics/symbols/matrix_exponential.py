@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
+from verify.arithmetics import block_exponentials
 from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.head_kinds import below, head_kind
 from verify.arithmetics.symbols.heads import Head, Symmetry, delta, generated_group, head, unit
@@ -191,29 +192,12 @@ def _slope(made: Head, change: Sum) -> Sum:
     return contract([(frechet, [0, 100, 101, 1]), (change, [100, 101, *ends])], [0, 1, *ends])
 
 
-def _expm(matrix: Any) -> np.ndarray:
-    import torch
-
-    return np.asarray(torch.linalg.matrix_exp(torch.as_tensor(matrix).expand(2, *matrix.shape))[0])
-
-
-def _corner(M: np.ndarray, E: np.ndarray, N: np.ndarray) -> np.ndarray:
-    """The corner of exp [[M, E], [0, N]]."""
-    return _expm(np.block([[M, E], [np.zeros((len(N), len(M))), N]]))[: len(M), len(M) :]
-
-
-def _mean_in_floats(made: Head, point: Any) -> np.ndarray:
-    M = point.values(made.inner)
-    return _corner(M, np.eye(len(M)), np.zeros(M.shape))
-
-
 def _derivative_in_floats(made: Head, point: Any) -> np.ndarray:
     M, N = (point.values(leg.matrix) for leg in legs_of(made))
     found = np.empty((*M.shape, *N.shape))
     for b, c in np.ndindex(len(M), len(N)):
-        corner = np.zeros((len(M), len(N)))
-        corner[b, c] = 1.0
-        found[:, b, c, :] = _corner(M, corner, N)
+        entry = np.outer(np.eye(len(M))[b], np.eye(len(N))[c])
+        found[:, b, c, :] = block_exponentials.corner(M, entry, N)
     return found
 
 
@@ -226,13 +210,13 @@ def _derivative_latex(made: Head, at: Sequence[str], written: Callable[..., str]
 INTEGRAL = "derivative of an integral of matrix exponentials"
 head_kind(
     "expm",
-    values=lambda made, point: _expm(point.values(made.inner)),
+    values=lambda made, point: block_exponentials.exponential(point.values(made.inner)),
     again=lambda inner, _: exponential_of_matrix(inner),
     along=_slope,
 )
 head_kind(
     "phi",
-    values=_mean_in_floats,
+    values=lambda made, point: block_exponentials.mean(point.values(made.inner)),
     latex=lambda made, at, written: rf"\varphi({written(made.inner)}){below(at)}",
     again=lambda inner, _: mean_exponential(inner),
     title=INTEGRAL,

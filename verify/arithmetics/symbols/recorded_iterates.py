@@ -8,12 +8,11 @@ induction, the certificate also says what B is an iterate of, and which invarian
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 from verify.arithmetics.symbols.calculus import rebuilt, substituted
-from verify.arithmetics.symbols.heads import AT_STEP, Head, Size, tensor
+from verify.arithmetics.symbols.heads import AT_STEP, Head, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import ITERATE_SLOPE, Iteration
 from verify.arithmetics.symbols.recurrences import STEPPED
@@ -57,26 +56,11 @@ class Iterates:
         return f"iterate({number})", f"slope of iterate({number})"
 
 
-class Recorder(Protocol):
-    """What writes sums down."""
-
-    inputs: dict[str, dict[str, Any]]
-    iterates: Iterates
-
-    def size(self, size: Size) -> str: ...
-    def one_step(self, count: Size) -> AbstractContextManager[str]: ...
-    def tensor(self, head: Head) -> str: ...
-    def index(self, size: Size, place: Any = None) -> tuple[list[list[str]], tuple[str, ...]]: ...
-    def indices(self, sizes: Iterable[Size], place: Any = None) -> tuple[list[list[str]], list[tuple[str, ...]]]: ...
-    def note(self, sums: Iterable[Sum]) -> None: ...
-    def of(self, value: Sum, at: Sequence[tuple[str, ...]]) -> list[Any]: ...
-
-
 class Inductions:
     """The iterates of which something was shown by induction, as a certificate declares them."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, recorder: Any) -> None:
+        self._recorder = recorder  # what writes sums down, and has this
         self._declared: dict[str, tuple[Sum, Iteration]] = {}
         self._commuted: dict[str, tuple[str, Sum]] = {}
         self._stepped: dict[Head, str] = {}
@@ -200,6 +184,3 @@ def _met_here(point: Sum) -> Sum:
         return sum_of_head(tensor(f"{made.name}~", made.sizes, made.symmetries))
 
     return rebuilt(point, other)
-
-
-__all__ = ["Inductions", "Iterates"]

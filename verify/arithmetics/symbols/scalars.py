@@ -253,19 +253,6 @@ def _from_factor(factor: sympy.Expr) -> Scalar:
     return Scalar({((_name(base), power),): Fraction(1)})
 
 
-def scaled_latex(coefficient: Scalar, product: str) -> str:
-    """A coefficient times a product, as LaTeX."""
-    expression = coefficient.expression
-    if not product:
-        return str(sympy.latex(expression))
-    if expression == 1:
-        return product
-    if expression == -1:
-        return f"-{product}"
-    text = sympy.latex(expression)
-    return f"({text})\\, {product}" if len(coefficient.terms) > 1 else f"{text}\\, {product}"
-
-
 def product_of(scalars: Iterable[Scalar]) -> Scalar:
     """The product of some scalars."""
     found = ONE
