@@ -67,16 +67,15 @@ class _Search:
         known = world().atoms
         self.reversed_steps = reversed_steps
         self.denominators = _denominators(right)
-        self.targets = frozenset(symbol for symbol in symbols_of(right) if symbol in known)
+        self.targets = frozenset(quantities_in(symbols_of(right)))
         assumed = frozenset().union(*map(symbols_of, world().facts))
         inside = frozenset().union(
             *(symbols_of(value) for symbol in largest_in(right) for value in known[symbol].payload)
         )
         self.allowed = self.targets | ((assumed | inside) & known.keys())
         self.lower: dict[Any, list[Moved]] = {}
-        self.smallest: frozenset[Any] = (
-            frozenset()
-        )  # smallest singular values on the left, which others may be compared with
+        #: smallest singular values on the left, which others may be compared with
+        self.smallest: frozenset[Any] = frozenset()
         self.search = search_for(self.allowed, False, frozenset(symbols_of(right) - known.keys()))
 
     def facts(self, value: Any) -> dict[Any, Step | None]:
