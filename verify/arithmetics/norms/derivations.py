@@ -32,6 +32,8 @@ from verify.arithmetics.tracing import traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 Side = Callable[[Mapping[str, Any]], Any]
+#: The value of a side at the prepared inputs.
+Evaluation = Callable[[Side], Any]
 
 
 @dataclass
@@ -110,7 +112,7 @@ def prove_bound(
     return proof
 
 
-def _assume(of: Side, positive: Sequence[Side], zero: Sequence[Side], nonnegative: Sequence[Side]) -> None:
+def _assume(of: Evaluation, positive: Sequence[Side], zero: Sequence[Side], nonnegative: Sequence[Side]) -> None:
     """Record what assumptions say, as far as they are of a form that is used."""
     for side in positive:
         with contextlib.suppress(ArithmeticUnsupported, InputError):
@@ -127,7 +129,7 @@ def _assume(of: Side, positive: Sequence[Side], zero: Sequence[Side], nonnegativ
         world().facts += row_lengths_in(value)
 
 
-def _proof(of: Side, formula: Side, oracle: Side, mutants: Mapping[str, Side], derive: bool) -> BoundProof:
+def _proof(of: Evaluation, formula: Side, oracle: Side, mutants: Mapping[str, Side], derive: bool) -> BoundProof:
     known, sides = world(), (of(oracle), of(formula))
     _refuse_other_shapes(*sides)
     pairs = _paired(*map(entries_of, sides))

@@ -230,7 +230,9 @@ def quantity(symbol: Any, *kinds: str) -> Atom | None:
 
 def quantities_in(symbols: Iterable[Any], *kinds: str) -> list[Any]:
     """The quantities among some symbols, of these kinds, in a fixed order."""
-    return sorted((symbol for symbol in symbols if quantity(symbol, *kinds) is not None), key=sympy.default_sort_key)
+    known = world().atoms
+    found = [symbol for symbol in symbols if symbol in known and (not kinds or known[symbol].kind in kinds)]
+    return sorted(found, key=sympy.default_sort_key) if len(found) > 1 else found
 
 
 def resumed(known: World) -> contextlib.AbstractContextManager[World]:

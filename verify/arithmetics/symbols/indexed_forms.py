@@ -19,7 +19,7 @@ from verify.arithmetics.symbols.block_functions import (
     matrix_exponential,
     matrix_inverse,
 )
-from verify.arithmetics.symbols.blocks import Blocks, joined, merged
+from verify.arithmetics.symbols.blocks import Blocks, as_matrix, joined
 from verify.arithmetics.symbols.families import IndexedFamily, over
 from verify.arithmetics.symbols.function_heads import (
     absolute_of,
@@ -254,11 +254,6 @@ def khatri_rao(A_blocks: Any, B_blocks: Any) -> Any:
     return _into_rows(product, index)
 
 
-def _one_matrix(operand: Any) -> Any:
-    """The operand; blocks of one shape as one matrix."""
-    return merged(operand) if isinstance(operand, Blocks) else lifted(operand)
-
-
 @form
 def indexed(pattern: str, *operands: Any) -> Indexed:
     inputs, groups = groups_of(pattern)
@@ -269,7 +264,7 @@ def indexed(pattern: str, *operands: Any) -> Indexed:
     sizes: dict[int, Any] = {}
     bound: dict[int, tuple[SummationIndex, int]] = {}
     spare = iter(range(10_000))
-    for names, operand in zip(inputs, map(_one_matrix, operands), strict=True):
+    for names, operand in zip(inputs, map(as_matrix, operands), strict=True):
         if operand.ndim != len(names):
             raise InputError("operands", f"{len(names)} indices for {names!r}", f"shape {operand.dims}")
         labels: list[int] = []
