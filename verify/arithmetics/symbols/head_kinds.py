@@ -82,7 +82,7 @@ def times_change(value: Sum, change: Sum) -> Sum:
 def _of_tensor(made: Head, point: Any) -> Any:
     if made.name not in point.arrays:
         raise InputError("arrays", f"values of {made.name}", str(sorted(point.arrays)))
-    return np.asarray(point.arrays[made.name], dtype=np.float64)
+    return point.arrays[made.name]
 
 
 def _identity(made: Head, point: Any) -> Any:

@@ -123,7 +123,7 @@ class NumericPoint:
     def head(self, made: Head) -> np.ndarray:
         """The array of a tensor or function, one axis per slot."""
         if made not in self._known:
-            found = np.asarray(KINDS[made.kind].values(made, self))
+            found = np.asarray(KINDS[made.kind].values(made, self), dtype=np.float64)
             self._known[made] = found.reshape([self.size(size) for size in made.sizes])
         return self._known[made]
 
