@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from verify.arithmetics.symbols.calculus import rebuilt, substituted
-from verify.arithmetics.symbols.heads import AT_STEP, Head, tensor
+from verify.arithmetics.symbols.heads import AT_STEP, Head, Size, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import ITERATE_SLOPE, Iteration
 from verify.arithmetics.symbols.recurrences import STEPPED
@@ -125,18 +125,23 @@ class Inductions:
 
     def _moving(self, induction: StepInduction, made: Head) -> dict[str, Any]:
         """An iterate whose map may depend on the step, and on others of the same number of steps."""
-        recorder, name, slots = self._recorder, self.name_of(made), made.sizes
-        recorder.inputs.setdefault(name, {"sizes": [recorder.size(size) for size in slots]})
-        start, image = induction.moves[made]
-        recorder.note([start, image])
-        bound, at = recorder.indices(slots, (name, "start"))
+        recorder, name = self._recorder, self.name_of(made)
+        recorder.inputs.setdefault(name, {"sizes": [recorder.size(size) for size in made.sizes]})
+        recorder.note(induction.moves[made])
+        variable = tensor(induction.variable(made), made.sizes)
+        return self._item(name, made.parameter.count, variable, *induction.moves[made])
+
+    def _item(self, name: str, count: Size, variable: Head, start: Sum, image: Sum) -> dict[str, Any]:
+        """The start of an iterate, and what a step makes of a variable in its place."""
+        recorder = self._recorder
+        bound, at = recorder.indices(variable.sizes, (name, "start"))
         item = {
-            "value": name, "count": str(made.parameter.count), "variable": recorder.tensor(tensor(induction.variable(made), slots)),
-            "indices": bound, "start": recorder.of(start, at),
+            "value": name, "count": str(count), "variable": recorder.tensor(variable), "indices": bound,
+            "start": recorder.of(start, at),
         }  # fmt: skip
         if not any(one.kind == AT_STEP for one in image.heads()):
             return {**item, "image": recorder.of(image, at)}
-        with recorder.one_step(made.parameter.count) as step:  # the count is a size, of at least 1
+        with recorder.one_step(count) as step:  # the count is a size, of at least 1
             return {**item, "image": recorder.of(image, at), "step": step}
 
     def _indices(self, name: str, slots: Sequence[int]) -> tuple[list[list[str]], list[str]]:
@@ -147,17 +152,12 @@ class Inductions:
 
     def _iterate(self, name: str) -> dict[str, Any]:
         start, iteration = self._declared[name]
-        slots, recorder = start.slots, self._recorder
-        made = tensor(f"{name}~", slots)
+        made = tensor(f"{name}~", start.slots)
         with keeping_origins():
-            axes = (iteration.rows, len(slots) - iteration.rows)
+            axes = (iteration.rows, len(start.slots) - iteration.rows)
             image = lifted(iteration.step(Indexed(sum_of_head(made), axes))).value
-        recorder.note([image])
-        bound, at = recorder.indices(slots, (name, "start"))
-        return {
-            "value": name, "count": str(iteration.count), "variable": recorder.tensor(made), "indices": bound,
-            "start": recorder.of(start, at), "image": recorder.of(image, at),
-        }  # fmt: skip
+        self._recorder.note([image])
+        return self._item(name, iteration.count, made, start, image)
 
     def _with_start(self, name: str, number: int, variable: str) -> dict[str, Any]:
         """Z^T S and Z S^T stay symmetric, for the start S."""
