@@ -73,6 +73,11 @@ class Blocks(EntryByEntry):
         if any(tag is not None for tag in self.tags):
             raise ArithmeticUnsupported(f"{operation} of a column of interleaved blocks")
 
+    @property
+    def every(self) -> list[Indexed]:
+        """All blocks, row by row."""
+        return [block for row in self.grid for block in row]
+
     def each(self, function: Callable[[Indexed], Indexed]) -> Blocks:
         """A function of every block."""
         return Blocks([[function(block) for block in row] for row in self.grid], self.tags)
@@ -212,7 +217,7 @@ class Blocks(EntryByEntry):
         if axis == 0:
             return self.T.sum(1).T
         if axis is None:
-            return _total([block.sum() for row in self.grid for block in row])
+            return _total([block.sum() for block in self.every])
         if axis == 1:
             sums = [_total([block.sum(1) for block in row]).reshape(-1, 1) for row in self.grid]
             return _single(Blocks([[block] for block in sums]))

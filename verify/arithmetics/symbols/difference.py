@@ -77,7 +77,7 @@ def parts_of(value: Any) -> list[Indexed]:
     if isinstance(value, (list, tuple)):
         return [part for item in value for part in parts_of(item)]
     if isinstance(value, Blocks):
-        return [block for row in value.grid for block in row]
+        return value.every
     found = lifted(value)
     if not isinstance(found, Indexed):
         raise ArithmeticUnsupported(f"a side of the identity is {value!r}")
