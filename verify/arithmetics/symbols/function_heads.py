@@ -61,40 +61,25 @@ def _restricted(inner: Sum, kept: Sequence[int]) -> Sum:
     return inner
 
 
-def function_of(kind: str, inner: Sum, parameter: object = None, movable: Sequence[Sequence[int]] = ()) -> Sum:
+def function_of(kind: str, inner: Sum, parameter: Any = None, movable: Sequence[Sequence[int]] = ()) -> Sum:
     """The head `kind` of `inner`, over its slots.
 
     Slots within each of the groups `movable` may be exchanged, which brings the function of a transpose and the
     transpose of a function to one form.
     """
-    count = len(inner.slots)
-    orders: list[tuple[int, ...]] = [tuple(range(count))]
-    total = 1
-    for group in movable:
-        for length in range(2, len(group) + 1):
-            total *= length
-    if movable and total <= MOST_ORDERS:
-        orders = []
-        for choice in itertools.product(*(itertools.permutations(group) for group in movable)):
-            exchanged = list(range(count))
-            for group, chosen in zip(movable, choice, strict=True):
-                for spot, slot in zip(group, chosen, strict=True):
-                    exchanged[spot] = slot
-            orders.append(tuple(exchanged))
-    best: tuple[object, Sum, tuple[int, ...]] | None = None
-    same: list[tuple[int, ...]] = []
+    orders = [tuple(range(len(inner.slots)))]
+    if movable and math.prod(math.factorial(len(group)) for group in movable) <= MOST_ORDERS:
+        choices = itertools.product(*(itertools.permutations(group) for group in movable))
+        exchanges = [dict(zip(itertools.chain(*movable), itertools.chain(*choice), strict=True)) for choice in choices]
+        orders = [tuple(exchanged.get(slot, slot) for slot in orders[0]) for exchanged in exchanges]
+    ranked = []
     for order in orders:
         moved = inner.permuted(order)
-        rank = (tuple(map(str, moved.slots)), moved.order)
-        if best is None or rank < best[0]:  # type: ignore[operator]
-            best, same = (rank, moved, order), [order]
-        elif rank == best[0]:
-            same.append(order)
-    assert best is not None
-    _, chosen_inner, first = best
+        ranked.append(((tuple(map(str, moved.slots)), moved.order), order, moved))
+    least, first, chosen = min(ranked, key=lambda item: item[0])
     place = {slot: k for k, slot in enumerate(first)}
-    symmetries = [(tuple(place[slot] for slot in order), 1) for order in same]
-    made = head(kind, kind, chosen_inner.slots, symmetries, chosen_inner, parameter)  # type: ignore[arg-type]
+    symmetries = [(tuple(place[slot] for slot in order), 1) for rank, order, _ in ranked if rank == least]
+    made = head(kind, kind, chosen.slots, symmetries, chosen, parameter)
     return single(made, first, inner.slots)
 
 
@@ -135,7 +120,6 @@ def exponential(inner: Sum) -> Sum:
         elif len(key) == 1 and key[0][0].kind == "log" and coefficient.is_one and not _has_summed(key[0], inner):
             note_rule(EXP_OF_LOG)
             log_head, indices = key[0]
-            assert log_head.inner is not None
             parts.append(_placed(log_head.inner, indices, inner.slots))
         else:
             parts.append(_entrywise("exp", Sum(inner.slots, {key: ONE}), coefficient))
@@ -150,7 +134,6 @@ def logarithm(inner: Sum) -> Sum:
     if only is not None and plain and only[0][0][0].kind == "exp":
         note_rule(LOG_OF_EXP)
         made, indices = only[0][0]
-        assert made.inner is not None
         found = _placed(made.inner, indices, inner.slots)
         return found.times(made.parameter)
     return _entrywise("log", inner)
@@ -229,10 +212,10 @@ def power(inner: Sum, exponent: Fraction) -> Sum:
         alone = not _has_summed(factor, inner)
         if alone and made.kind == "exp":
             note_rule(POWER_OF_EXP)
-            found = _entrywise("exp", made.inner, made.parameter * rational_scalar(exponent))  # type: ignore[arg-type]
+            found = _entrywise("exp", made.inner, made.parameter * rational_scalar(exponent))
         elif alone and made.kind == "power" and (whole or made.parameter.denominator == 2 or (len(key) == 1 and plain)):
             note_rule(POWER_OF_POWER)
-            found = power(made.inner, made.parameter * exponent)  # type: ignore[arg-type]
+            found = power(made.inner, made.parameter * exponent)
         elif alone and whole and made.kind not in ("delta", "unit", "step"):
             if len(key) > 1:
                 note_rule(POWER_OF_FACTORS)

@@ -53,7 +53,6 @@ class Leg(NamedTuple):
 @functools.lru_cache(maxsize=4096)
 def legs_of(made: Head) -> tuple[Leg, ...]:
     """The legs of a head of one of the kinds `LEGGED`."""
-    assert made.inner is not None
     parts = [part_of_pair(made.inner, which) for which in (0, 1)] if made.kind == "dexpm" else [made.inner]
     return tuple(Leg(part, part.permuted([1, 0]), 2 * k, 2 * k + 1) for k, part in enumerate(parts))
 

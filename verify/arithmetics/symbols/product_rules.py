@@ -153,7 +153,7 @@ def function_on_diagonal(product: Product, slots: int) -> list[Product] | None:
         again = KINDS[made.kind].again
         if len(set(indices)) == len(indices):
             continue
-        assert made.inner is not None and again is not None
+        assert again is not None
         once = list(dict.fromkeys(indices))
         places = [once.index(index) for index in indices]
         found = again(contract([(made.inner, places)], list(range(len(once)))), made.parameter)
@@ -168,7 +168,6 @@ def merged_powers(product: Product, slots: int) -> list[Product] | None:
     for position, one in enumerate(factors):
         if one[0].kind not in ("exp", "power"):
             continue
-        assert one[0].inner is not None
         for later in range(position + 1, len(factors)):
             other = factors[later]
             if other[0].kind != one[0].kind or other[0].inner is None or other[0].inner.key != one[0].inner.key:
@@ -193,7 +192,6 @@ def plain_into_power(product: Product, slots: int) -> list[Product] | None:
     for _, made, indices, others in of_kind(factors, "power"):
         if made.parameter > 0:
             continue
-        assert made.inner is not None
         lead = leading_term(made.inner)
         if lead is None:
             continue
@@ -283,7 +281,6 @@ def match(
 
 def _twice_symmetric_part(made: Head) -> Scalar | None:
     """2 c where the inverted matrix is c I + K with K skew, None elsewhere."""
-    assert made.inner is not None
     count: int = made.parameter
     turned = made.inner.permuted([*range(count, 2 * count), *range(count)])
     together = made.inner.plus(turned)
@@ -329,7 +326,6 @@ def inverse_product(product: Product, slots: int) -> list[Product] | None:
     """M M^-1 = I and M^-1 M = I, applied to the leading term of M."""
     coefficient, factors, summed = product
     for _, made, indices, others in of_kind(factors, "inverse"):
-        assert made.inner is not None
         lead = leading_term(made.inner)
         if lead is None:
             continue

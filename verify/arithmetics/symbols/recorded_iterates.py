@@ -70,7 +70,6 @@ class Inductions:
         """The name of the value of an iterate that takes part in an induction over steps."""
         if made.kind == STEPPED:
             return self._stepped.setdefault(made, f"recurrence({len(self._stepped) + 1})")
-        assert made.inner is not None
         return self._recorder.iterates.names(made.inner, made.parameter)[made.kind == ITERATE_SLOPE]
 
     def are_declared(self, induction: StepInduction | None) -> bool:
