@@ -45,7 +45,7 @@ def terms_of(node: Node) -> list[tuple[Any, Node]]:
     return list(zip(node.data, node.parts, strict=True)) if node.kind == "sum" else [(ONE, node)]
 
 
-def both_orders(node: Node) -> list[tuple[Any, Any]]:
+def both_orders(node: Node) -> list[tuple[tuple[Any, Node], tuple[Any, Node]]]:
     """The terms of a sum of two in one order and in the other; nothing of any other node."""
     terms = terms_of(node)
     return [(terms[0], terms[1]), (terms[1], terms[0])] if len(terms) == 2 else []

@@ -162,3 +162,6 @@ def _find_uses(certificate: dict[str, Any]) -> None:
             part["uses"] = search.uses
     except Refused as refusal:
         raise NotRecorded(str(refusal)) from refusal
+
+
+__all__ = ["NotRecorded", "certificate_of"]
