@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,11 +12,12 @@ import sympy
 import torch
 
 from tests.symbolic_cases import disagreement, newton_schulz, slope_disagreement
-from verify.arithmetics.symbols import calculus, named
+from verify.arithmetics.symbols import named
 from verify.arithmetics.symbols.difference import prove
+from verify.arithmetics.symbols.head_kinds import KINDS
 from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, hypothesis_on
 from verify.arithmetics.symbols.identity_certificates import NotRecorded, certificate_of, statement_of
-from verify.arithmetics.symbols.iterates import along
+from verify.arithmetics.symbols.iterates import ITERATE
 from verify.arithmetics.symbols.iteration_forms import BY_INDUCTION, SYMMETRIC
 from verify.arithmetics.symbols.scalars import rational_scalar
 from verify.arithmetics.symbols.sums import recording_rules
@@ -75,10 +77,12 @@ def test_the_slope_is_that_of_autodiff(name: str, layout: Any) -> None:
 
 
 def test_a_doubled_slope_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def doubled(*arguments: Any) -> Any:
-        return along(*arguments).times(rational_scalar(2))
+    right = KINDS[ITERATE]
 
-    monkeypatch.setattr(calculus, "along", doubled)
+    def doubled(*arguments: Any) -> Any:
+        return right.along(*arguments).times(rational_scalar(2))
+
+    monkeypatch.setitem(KINDS, ITERATE, replace(right, along=doubled))
     assert all(slope_disagreement(case, 0, 1, ROW) > 1e-3 for case in SLOPES.values())
 
 

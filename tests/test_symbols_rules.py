@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ import torch
 
 from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, SLOPES, disagreement, slope_disagreement
 from verify.arithmetics import formal
-from verify.arithmetics.symbols import calculus, exponential_sums, indexed_forms, jacobians, named, sums
+from verify.arithmetics.symbols import exponential_sums, indexed_forms, jacobians, named, sums
 from verify.arithmetics.symbols.function_heads import power, softmax_of
+from verify.arithmetics.symbols.head_kinds import KINDS, times_change
 from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.scalars import ONE
-from verify.arithmetics.symbols.sums import contract
+from verify.arithmetics.symbols.sums import sum_of_head
 from verify.matrix import COLUMN, ROW, eye, trace
 from verify.vocabulary.errors import ArithmeticUnsupported
 
@@ -60,14 +62,10 @@ def caught(cases: dict[str, Callable[..., Any]], check: Callable[[Any, int], flo
 
 
 def test_a_lost_factor_in_the_softmax_derivative_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = calculus._of_softmax
+    def without_mean(made: Any, change: Any) -> Any:
+        return times_change(sum_of_head(made), change)
 
-    def without_mean(itself: Any, slope: Any, count: int, last: int) -> Any:
-        slots = list(range(len(slope.slots)))
-        return contract([(itself, list(range(count))), (slope, slots)], slots)
-
-    assert right is not without_mean
-    monkeypatch.setattr(calculus, "_of_softmax", without_mean)
+    monkeypatch.setitem(KINDS, "softmax", replace(KINDS["softmax"], along=without_mean))
     assert caught(DERIVATIVES, lambda case, seed: slope_disagreement(case, seed, 1, ROW))
 
 

@@ -93,6 +93,25 @@ def test_a_mutant_that_is_gone_needs_no_witness(kept: Path) -> None:
     assert first(toy.TRUE_IDENTITY).outcome == UPHELD
 
 
+def test_points_of_other_inputs_or_sizes_are_dropped(kept: Path) -> None:
+    claim = toy.TRUE_IDENTITY
+    name, found = first(claim).check, Witnesses()
+    own = data_of(Draw(tuple((size, 1) for size in claim.sizes), "generic", 7), 4)
+    inputs = given({parameter: np.ones((1, 1)) for parameter in claim.parameters})
+    found.points = [
+        own,
+        {**own, "sizes": {**own["sizes"], "other": 1}},
+        {**own, "sizes": {}},
+        inputs,
+        given({"other": 1}),
+    ]
+    found.dead = {claim.mutants[0].name: own, claim.mutants[1].name: given({"other": 1})}
+    write(kept, claim, name, found)
+    left = witnesses.witnesses_of(claim, name)
+    assert left.points == [own, inputs] and left.dead == {claim.mutants[0].name: own}
+    assert first(claim).outcome == UPHELD
+
+
 def test_what_is_not_dead_has_no_witness() -> None:
     found = Witnesses()
     found.note({"one": 0.0, "two": 0.0}, {"one": 999.0, "two": 1000.0}, {"inputs": {"n": 1}}, 1000.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -42,6 +43,34 @@ class Formal:
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
     __hash__ = None  # type: ignore[assignment]
+
+
+class EntryByEntry(Formal):
+    """Base of operands of which sums, differences and products are taken in one way, `_with`."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # numpy and constants hand the operation over
+
+    def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
+        """The operation, with another operand or a scalar."""
+        raise NotImplementedError
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, operator.add)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, operator.sub)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(other, operator.mul)
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    __radd__, __rmul__ = __add__, __mul__
 
 
 _forms: dict[str, dict[str, Callable[..., Any]]] = {"symbols": {}, "norms": {}}

@@ -114,11 +114,22 @@ def point_of(data: Data) -> Draw | Given:
 
 
 def witnesses_of(claim: Claim, check: str) -> Witnesses:
-    """What is kept for a check of a claim, but for mutants that it does not have any more."""
+    """What is kept for a check of a claim, but for mutants, inputs and sizes that it does not have any more."""
     kept = _read(file_of(claim.module)).get(claim.id, {}).get(check, {})
     points, names = kept.get("points", []), {mutant.name for mutant in claim.mutants}
     dead = {name: points[place] for name, place in kept.get("dead", {}).items() if name in names}
-    return Witnesses(dead, list(points), kept.get("code", ""))
+    return Witnesses(
+        {name: point for name, point in dead.items() if _fits(point, claim)},
+        [point for point in points if _fits(point, claim)],
+        kept.get("code", ""),
+    )
+
+
+def _fits(point: Data, claim: Claim) -> bool:
+    """Whether a point has the claim's inputs, or its sizes."""
+    if "inputs" in point:
+        return bool(point["inputs"].keys() == claim.parameters.keys())
+    return bool(point["sizes"].keys() == claim.sizes.keys())
 
 
 def file_of(module: str) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
 from typing import Any
 
 import sympy
@@ -13,17 +12,19 @@ from verify.arithmetics.norms.deciding import at_most, is_certain, substituted, 
 from verify.arithmetics.norms.monomials import (
     Monomial,
     Polynomial,
+    absorbed,
     add_to,
     difference,
     expanded,
     has_no_negative_term,
     is_nonnegative_monomial,
+    product_of,
 )
 from verify.arithmetics.norms.refuting import failing_points, is_refuted
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
 from verify.arithmetics.norms.statements import RuleBound
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import world
+from verify.arithmetics.norms.world import quantities_in, world
 
 #: Multiples of assumptions that are subtracted in a row, and what is tried at most.
 DEPTH, MOST = 8, 40
@@ -88,27 +89,21 @@ def largest_in(*scalars: Any) -> list[Any]:
     Those of most such numbers come first.
     """
     known = world().atoms
-    found = {symbol for value in scalars for symbol in symbols_of(value) if symbol in known}
-    compound = {
-        symbol: sum(not value.is_Symbol for value in known[symbol].payload)
-        for symbol in found
-        if known[symbol].kind == "largest of"
-    }
+    found = quantities_in({symbol for value in scalars for symbol in symbols_of(value)}, "largest of")
+    compound = {symbol: sum(not value.is_Symbol for value in known[symbol].payload) for symbol in found}
     several = [symbol for symbol, count in compound.items() if count]
     return sorted(several, key=lambda symbol: (-compound[symbol], str(known[symbol].payload)))
 
 
 def consequences(fact: Any) -> list[Any]:
     """What e >= 0 says of each of several numbers whose largest e decreases in; denominators that are positive are cleared."""
-    known = world().atoms
-    for symbol in sorted(fact.free_symbols & known.keys(), key=sympy.default_sort_key):
-        if known[symbol].kind == "largest of":
-            values = known[symbol].payload
-            nonnegative = all(map(is_nonnegative, values))
-            # one that may be 0 where the largest is not is divided by nowhere: the assumption says nothing of it
-            says = fact if all(map(is_positive, values)) else _times_denominator(fact, symbol, nonnegative)
-            if _decreases(says, symbol, nonnegative):
-                return [item for value in values for item in consequences(says.xreplace({symbol: value}))]
+    for symbol in quantities_in(fact.free_symbols, "largest of"):
+        values = world().atoms[symbol].payload
+        nonnegative = all(map(is_nonnegative, values))
+        # one that may be 0 where the largest is not is divided by nowhere: the assumption says nothing of it
+        says = fact if all(map(is_positive, values)) else _times_denominator(fact, symbol, nonnegative)
+        if _decreases(says, symbol, nonnegative):
+            return [item for value in values for item in consequences(says.xreplace({symbol: value}))]
     numerator, denominator = sympy.fraction(sympy.together(fact))
     clear = any(power.base.is_Add and power.exp.is_negative for power in fact.atoms(sympy.Pow))
     return [sympy.expand(numerator)] if clear and is_certain(expanded(sympy.expand(denominator))) else [fact]
@@ -218,7 +213,7 @@ def _subtracted(
             if any(exponent < 0 and not is_positive(g) and g not in divisors for g, exponent in factor):
                 continue
             rest = dict(gap)
-            add_to(rest, {_product(factor, other): e for other, e in polynomial.items()}, -c / d)
+            add_to(rest, {product_of(factor, other): e for other, e in polynomial.items()}, -c / d)
             options.append((fact, _absorbed(rest)))
     for fact, rest in sorted(options, key=lambda option: sum(c < 0 for c in option[1].values())):
         used = _subtracted(rest, facts, divisors, depth - 1, seen)
@@ -229,27 +224,12 @@ def _subtracted(
 
 def _absorbed(gap: Polynomial) -> Polynomial:
     """The polynomial without terms -c m that terms d m s outweigh, for products s >= 1 of sizes: what is left is no larger."""
-    found = dict(gap)
-    for monomial in [monomial for monomial, c in gap.items() if c < 0 and is_nonnegative_monomial(monomial)]:
-        for other in [other for other, d in found.items() if d > 0]:
-            more = _product(other, monomial, -1)
-            if found.get(monomial, 0) < 0 and all(g.is_integer and g.is_positive and e > 0 for g, e in more):
-                part = min(found[other], -found[monomial])
-                add_to(found, {other: -part, monomial: part})
-    return found
-
-
-@functools.lru_cache(maxsize=50_000)
-def _product(one: Monomial, other: Monomial, sign: int = 1) -> Monomial:
-    exponents = dict(one)
-    for generator, exponent in other:
-        exponents[generator] = exponents.get(generator, Fraction(0)) + sign * exponent
-    return frozenset((generator, exponent) for generator, exponent in exponents.items() if exponent)
+    return absorbed(gap, is_nonnegative_monomial, lambda g: g.is_integer and g.is_positive)
 
 
 def _quotient(one: Monomial, other: Monomial) -> Monomial | None:
     """one / other; None where that has roots of sums or numbers, whose squares would have to be written out."""
-    found = _product(one, other, -1)
+    found = product_of(one, other, -1)
     return found if all(generator.is_Symbol for generator, _ in found) else None
 
 

@@ -21,7 +21,7 @@ from verify.arithmetics.norms.nodes import (
 )
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.statements import rule
-from verify.arithmetics.norms.world import Index, Node, world
+from verify.arithmetics.norms.world import Index, Node, quantity, world
 
 SPECTRAL, FROBENIUS, LARGEST = "spectral norm", "Frobenius norm", "largest entry"
 SHIFT = "largest shift of singular values"
@@ -235,8 +235,8 @@ def sum_over(index: Index, value: Any) -> Any:
 
 def row_of(symbol: Any, index: Index) -> Node | None:
     """A where a quantity is the Euclidean norm of row i of A, for all i."""
-    atom = world().atoms.get(symbol)
-    if atom is None or atom.kind != FROBENIUS or atom.payload[0].kind != "rows":
+    atom = quantity(symbol, FROBENIUS)
+    if atom is None or atom.payload[0].kind != "rows":
         return None
     node = atom.payload[0]
     A = node.parts[0]
@@ -255,9 +255,8 @@ def _square_of_column(moving: Any, index: Index) -> Any:
     base, exponent = moving.as_base_exp()
     if exponent != 2:
         return None
-    symbol = base.args[0] if isinstance(base, sympy.Abs) else base
-    atom = world().atoms.get(symbol)
-    if atom is None or atom.kind != "entry":
+    atom = quantity(base.args[0] if isinstance(base, sympy.Abs) else base, "entry")
+    if atom is None:
         return None
     node, i, j = atom.payload
     if i == index and j == 0 and node.shape == (index.size, 1) and index not in node.indices:

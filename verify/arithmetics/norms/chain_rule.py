@@ -82,8 +82,7 @@ def _projection(y: Node) -> Node:
 
 def with_projection(node: Node) -> Node:
     """c (I - a a^T / |a|^2) as a multiple of a projection; any other node as it is."""
-    terms = nodes.terms_of(node)
-    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
+    for (c, A), (d, B) in nodes.both_orders(node):
         if A.kind == "identity" and B.kind == "product" and len(B.parts) == 2:
             a = B.parts[1]
             if a.shape[0] == 1 and B.parts[0] is nodes.transposed(a) and d == -c / norm(FROBENIUS, a) ** 2:

@@ -27,7 +27,7 @@ from verify.arithmetics.norms.monomials import difference, expanded, has_no_nega
 from verify.arithmetics.norms.monotone import grows_with
 from verify.arithmetics.norms.rules import candidates
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
-from verify.arithmetics.norms.world import Index, Node, world
+from verify.arithmetics.norms.world import Index, Node, quantities_in, quantity, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: Alternatives kept for one quantity, and combinations of them tried in one expression.
@@ -77,27 +77,20 @@ class DerivationSearch:
         world().targets = self.targets
         todo = list(self.targets)
         while todo:  # sums within sums as well
-            atom = world().atoms.get(todo.pop())
-            if atom is not None and atom.kind == "sum over":
-                found = {symbol for symbol in symbols_of(atom.payload[1]) if symbol in world().atoms}
+            if (atom := quantity(todo.pop(), "sum over")) is not None:
+                found = set(quantities_in(symbols_of(atom.payload[1])))
                 todo += found - self.inner
                 self.inner |= found
         world().entrywise = world().entrywise or speaks_of_sums(self.targets)
         for target in self.targets | self.inner:
-            atom = world().atoms.get(target)
-            if atom is not None and atom.kind in NORMS and atom.payload[0].kind == "product":
-                for node in (atom.payload[0], nodes.transposed(atom.payload[0])):
+            if (atom := quantity(target, *NORMS)) is None:
+                continue
+            for node in (atom.payload[0], nodes.transposed(atom.payload[0])):
+                if atom.payload[0].kind == "product":
                     world().pieces.add(numbers_of(node))
-            if atom is not None and atom.kind in NORMS:
-                for node in (atom.payload[0], nodes.transposed(atom.payload[0])):
-                    terms = nodes.terms_of(node)
-                    if (
-                        len(terms) == 2
-                        and terms[0][0] == -terms[1][0]
-                        and terms[0][1].kind == terms[1][1].kind == "product"
-                    ):
-                        one, other = (numbers_of(term) for _, term in terms)
-                        world().pairs |= {(one, other), (other, one)}
+                for (c, A), (d, B) in nodes.both_orders(node):
+                    if c == -d and A.kind == B.kind == "product":
+                        world().pairs.add((numbers_of(A), numbers_of(B)))
 
     # -- expressions ---------------------------------------------------------------------------------------------------
 
@@ -231,8 +224,8 @@ class DerivationSearch:
         |e_i| for a column e, or ||a_i|| or its square for the rows a_i of a matrix, that do not depend on i; or nothing.
         """
         for factor in sympy.Mul.make_args(value):
-            atom = world().atoms.get(factor.args[0]) if isinstance(factor, sympy.Abs) else None
-            if atom is not None and atom.kind == "entry":
+            atom = quantity(factor.args[0], "entry") if isinstance(factor, sympy.Abs) else None
+            if atom is not None:
                 node, i, j = atom.payload
                 if i == index and j == 0 and node.shape == (index.size, 1) and index not in node.indices:
                     return [(factor, value / factor, ())]
@@ -250,9 +243,9 @@ class DerivationSearch:
         """The norms of rows among the factors, or else after one step."""
         factors = sympy.Mul.make_args(value)
         terms: list[tuple[Any, tuple[Step, ...]]] = [(value, ())]
-        known = world().atoms
         for factor in factors:
-            if factor in known and known[factor].kind in NORMS and known[factor].payload[0].kind in ("product", "sum"):
+            atom = quantity(factor, *NORMS)
+            if atom is not None and atom.payload[0].kind in ("product", "sum"):
                 terms += [(value / factor * c, (Step(name, factor, c, how),)) for name, c, how in candidates(factor)]
         for term, steps in terms:
             for factor in sympy.Mul.make_args(term):
@@ -321,10 +314,8 @@ class DerivationSearch:
     def _dominating(self, item: Any) -> dict[Any, Any]:
         """Targets that are at least `item` by what they are, as the largest of several or a root, and how that is written."""
         found: dict[Any, Any] = {}
-        for target in sorted(self.targets, key=sympy.default_sort_key):
-            atom = world().atoms.get(target)
-            if atom is None:
-                continue
+        for target in quantities_in(self.targets):
+            atom = world().atoms[target]
             if atom.kind == "largest of":
                 for value in atom.payload:
                     if (bound := _scaled_to(value, item, target)) is not None:
@@ -410,8 +401,7 @@ def replaceable(value: Any) -> set[Any]:
 
 
 def _has_root(value: Any) -> bool:
-    known = world().atoms
-    return any(symbol in known and known[symbol].kind == "root" for symbol in symbols_of(value))
+    return bool(quantities_in(symbols_of(value), "root"))
 
 
 @functools.lru_cache(maxsize=200_000)

@@ -27,11 +27,13 @@ from verify.arithmetics.norms.signs import is_nonnegative, is_nonzero, is_positi
 from verify.arithmetics.norms.statements import rule
 from verify.arithmetics.norms.text import scalar_text
 from verify.arithmetics.norms.two_blocks import derived_by_blocks
-from verify.arithmetics.norms.world import Index, Node, World, world
+from verify.arithmetics.norms.world import Index, Node, World, quantities_in, world
 from verify.arithmetics.tracing import traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 Side = Callable[[Mapping[str, Any]], Any]
+#: The value of a side at the prepared inputs.
+Evaluation = Callable[[Side], Any]
 
 
 @dataclass
@@ -95,62 +97,56 @@ def prove_bound(
     """
     start = time.perf_counter()
     with recording_conditions() as noted:
-        proof = _proof(formula, oracle, inputs, mutants, assumed_positive, assumed_zero, assumed_nonnegative, derive)
+        try:
+            prepared = traced_inputs(inputs())
+
+            def of(side: Side) -> Any:
+                return value_of(side(prepared))
+
+            _assume(of, assumed_positive, assumed_zero, assumed_nonnegative)
+            proof = _proof(of, formula, oracle, mutants, derive)
+        except Exception as error:  # whatever goes wrong, it is not proved
+            proof = BoundProof(False, f"{type(error).__name__}: {error}", world=world())
     proof.conditions = sorted(noted, key=str)
     proof.seconds = time.perf_counter() - start
     return proof
 
 
-def _proof(
-    formula: Side,
-    oracle: Side,
-    inputs: Callable[[], Mapping[str, Any]],
-    mutants: Mapping[str, Side],
-    assumed_positive: Sequence[Side],
-    assumed_zero: Sequence[Side],
-    assumed_nonnegative: Sequence[Side],
-    derive: bool,
-) -> BoundProof:
-    known = world()
-    try:
-        prepared = traced_inputs(inputs())
-
-        def of(side: Side) -> Any:
-            return value_of(side(prepared))
-
-        for side in assumed_positive:
-            with contextlib.suppress(ArithmeticUnsupported, InputError):  # an assumption of another form is not used
-                same_signs_in(of(side))
-        for side in assumed_nonnegative:
-            with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError, TypeError):
-                value = of(side)
-                bounded_in(value)
-                known.facts += facts_in(value)
-        for side in assumed_zero:
+def _assume(of: Evaluation, positive: Sequence[Side], zero: Sequence[Side], nonnegative: Sequence[Side]) -> None:
+    """Record what assumptions say, as far as they are of a form that is used."""
+    for side in positive:
+        with contextlib.suppress(ArithmeticUnsupported, InputError):
+            same_signs_in(of(side))
+    for side in nonnegative:
+        with contextlib.suppress(ArithmeticUnsupported, InputError, KeyError, TypeError):
             value = of(side)
-            orthonormal_in(value)
-            reduction_in(value)
-            known.facts += row_lengths_in(value)
-        sides = of(oracle), of(formula)
-        _refuse_other_shapes(*sides)
-        pairs = _paired(*map(entries_of, sides))
-        if not derive:
-            return BoundProof(False, None, [EntryBound(*pair, None, (), False) for pair in pairs], world=known)
-        entries = [derived(left, right, index) for left, right, index in pairs]
-        if known.orders and not all(entry.proved for entry in entries):  # only then are orders of sizes assumed
-            known.facts += known.orders
-            known.searches.clear()  # which a rule may have looked at in vain for an order
-            entries = [entry if entry.proved else derived(entry.left, entry.right, entry.index) for entry in entries]
-        open_ones = [entry for entry in entries if not entry.proved]
-        proof = BoundProof(not open_ones, None, entries, world=known)
-        if open_ones:
-            proof.reason = f"{len(open_ones)} of {len(entries)} inequalities are not derived"
-        else:
-            _tell_apart(
-                proof, entries_of(of(oracle)), {name: functools.partial(of, side) for name, side in mutants.items()}
-            )
-    except Exception as error:  # whatever goes wrong, it is not proved
-        proof = BoundProof(False, f"{type(error).__name__}: {error}", world=known)
+            bounded_in(value)
+            world().facts += facts_in(value)
+    for side in zero:
+        value = of(side)
+        orthonormal_in(value)
+        reduction_in(value)
+        world().facts += row_lengths_in(value)
+
+
+def _proof(of: Evaluation, formula: Side, oracle: Side, mutants: Mapping[str, Side], derive: bool) -> BoundProof:
+    known, sides = world(), (of(oracle), of(formula))
+    _refuse_other_shapes(*sides)
+    pairs = _paired(*map(entries_of, sides))
+    if not derive:
+        return BoundProof(False, None, [EntryBound(*pair, None, (), False) for pair in pairs], world=known)
+    entries = [derived(*pair) for pair in pairs]
+    if known.orders and not all(entry.proved for entry in entries):  # only then are orders of sizes assumed
+        known.facts += known.orders
+        known.searches.clear()  # which a rule may have looked at in vain for an order
+        entries = [entry if entry.proved else derived(entry.left, entry.right, entry.index) for entry in entries]
+    open_ones = [entry for entry in entries if not entry.proved]
+    proof = BoundProof(not open_ones, None, entries, world=known)
+    if open_ones:
+        proof.reason = f"{len(open_ones)} of {len(entries)} inequalities are not derived"
+    else:
+        left = entries_of(of(oracle))
+        _tell_apart(proof, left, {name: functools.partial(of, side) for name, side in mutants.items()})
     return proof
 
 
@@ -254,14 +250,13 @@ def _from_below(left: Any, right: Any, index: Index | None) -> EntryBound | None
 
 def _by_cases(left: Any, right: Any, index: Index | None) -> EntryBound | None:
     """The derivation for each of several numbers in the place of their largest, in which the left-hand side does not decrease."""
-    known = world().atoms
-    for symbol in sorted(replaceable(left) - right.free_symbols, key=sympy.default_sort_key):
-        if symbol in known and known[symbol].kind == "largest of":
-            cases = [derived(left.xreplace({symbol: value}), right, index) for value in known[symbol].payload]
-            if all(case.proved for case in cases):
-                bound = largest([case.bound for case in cases])
-                steps = [step for case in cases for step in case.steps]
-                return EntryBound(left, right, index, bound, (Step("largest of several", left, bound), *steps), True)
+    for symbol in quantities_in(replaceable(left) - right.free_symbols, "largest of"):
+        values = world().atoms[symbol].payload
+        cases = [derived(left.xreplace({symbol: value}), right, index) for value in values]
+        if all(case.proved for case in cases):
+            bound = largest([case.bound for case in cases])
+            steps = [step for case in cases for step in case.steps]
+            return EntryBound(left, right, index, bound, (Step("largest of several", left, bound), *steps), True)
     return None
 
 
@@ -333,9 +328,9 @@ def reverse_triangles(value: Any) -> dict[Any, Step]:
     Of a Frobenius norm of A + B also with the spectral norms of A and B, since ||A + B||_2 is at most that.
     """
     found = {}
-    for symbol in sorted(value.free_symbols & world().atoms.keys(), key=sympy.default_sort_key):
+    for symbol in quantities_in(value.free_symbols, SPECTRAL, FROBENIUS):
         atom = world().atoms[symbol]
-        terms = _as_sum(atom.payload[0]) if atom.kind in (SPECTRAL, FROBENIUS) else []
+        terms = _as_sum(atom.payload[0])
         for kind in dict.fromkeys([atom.kind, SPECTRAL]) if len(terms) == 2 else ():
             for (c, A), (d, B) in (terms, terms[::-1]):
                 one, other = (sympy.expand(_size(x) * norm(kind, part)) for x, part in ((c, A), (d, B)))
@@ -352,25 +347,22 @@ def _turned_triangle(kind: str, whole: Node, part: Node, _: Any) -> list[Any]:
 def _largest_in_denominators(value: Any) -> frozenset[Any]:
     """The largest values over an index that a scalar divides by: what stands beside such a one may be bounded by it."""
     powers = [power for power in value.atoms(sympy.Pow) if is_positive(-power.exp)]
-    found = {symbol for power in powers for symbol in power.base.free_symbols & world().atoms.keys()}
-    return frozenset(symbol for symbol in found if world().atoms[symbol].kind == "largest over")
+    return frozenset(symbol for power in powers for symbol in quantities_in(power.base.free_symbols, "largest over"))
 
 
 def _members_of_largest(value: Any) -> frozenset[Any]:
     """The quantities that compound numbers consist of whose largest a scalar contains, as of movements over what bounds them."""
-    known = world().atoms
-    members = [item for symbol in largest_in(value) for item in known[symbol].payload if not item.is_Symbol]
-    return frozenset(symbol for item in members for symbol in item.free_symbols if symbol in known)
+    members = [item for symbol in largest_in(value) for item in world().atoms[symbol].payload if not item.is_Symbol]
+    return frozenset(symbol for item in members for symbol in quantities_in(item.free_symbols))
 
 
 def _by_blocks(value: Any) -> tuple[Any, tuple[Step, ...]]:
     """A scalar with the Frobenius norms of blocks in the place of that of the whole, and the steps that say that they are equal."""
-    known, steps = world().atoms, []
-    for symbol in sorted(value.free_symbols & known.keys(), key=sympy.default_sort_key):
-        atom = known[symbol]
-        node = atom.payload[0]
-        turned = node.parts[0] if atom.kind == FROBENIUS and node.kind == "transpose" else node
-        if atom.kind == FROBENIUS and turned.kind in ("concatenate", "stack"):
+    steps: list[Step] = []
+    for symbol in quantities_in(value.free_symbols, FROBENIUS):
+        node = world().atoms[symbol].payload[0]
+        turned = node.parts[0] if node.kind == "transpose" else node
+        if turned.kind in ("concatenate", "stack"):
             squares, rule = sympy.Add(*(norm(FROBENIUS, part) ** 2 for part in turned.parts)), "squares of blocks"
             if turned.kind == "stack":
                 squares, rule = sum_over(turned.data[0], squares), "squares of a stack"
@@ -440,8 +432,7 @@ def facts_in(value: Any) -> list[Any]:
     if not isinstance(value, Bounded):
         scalars = [scalar for scalar, index in entries_of(value) if index is None and scalar.free_symbols]
         return [item for scalar in scalars for item in consequences(scalar)]
-    terms = nodes.terms_of(value.node)
-    for (c, flat), (d, sizes) in (terms, terms[::-1]) if len(terms) == 2 else ():
+    for (c, flat), (d, sizes) in nodes.both_orders(value.node):
         inner = sizes.parts[0] if sizes.kind in ("reshape", "transpose") else sizes
         if flat.kind == "ones" and inner.kind == "absolute" and d == -1:
             return [c - norm(LARGEST, inner.parts[0])]
@@ -450,15 +441,9 @@ def facts_in(value: Any) -> list[Any]:
 
 def orthonormal_in(value: Any) -> None:
     """Record W, and the blocks that it consists of, where an assumption says that W^T W - I vanishes."""
-    terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
-    for (c, gram), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
-        if (
-            d == -c
-            and is_nonzero(c)
-            and identity.kind == "identity"
-            and gram.kind == "product"
-            and len(gram.parts) == 2
-        ):
+    for (c, gram), (d, identity) in nodes.both_orders(value.node) if isinstance(value, Bounded) else ():
+        kinds, factors = (identity.kind, gram.kind), len(gram.parts)
+        if d == -c and is_nonzero(c) and kinds == ("identity", "product") and factors == 2:
             frame = gram.parts[1]
             if gram.parts[0] is nodes.transposed(frame):
                 blocks = frame.parts if frame.kind == "transpose" else (frame,)
@@ -472,7 +457,7 @@ def reduction_in(value: Any) -> None:
     Or that A^2 is 0, where it says that of an input A.
     """
     terms = nodes.terms_of(value.node) if isinstance(value, Bounded) else []
-    for (c, product), (d, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
+    for (c, product), (d, identity) in nodes.both_orders(value.node) if terms else ():
         pair = product.parts if product.kind == "product" else ()
         if not (is_nonzero(c) or is_nonzero(d)):
             continue  # where both are 0 nothing is said

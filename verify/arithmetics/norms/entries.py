@@ -14,7 +14,7 @@ from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, LARGEST, largest_over, norm
 from verify.arithmetics.norms.softmaxes import covariance_of, covariances_of
 from verify.arithmetics.norms.statements import RuleBound, in_turn, rule
-from verify.arithmetics.norms.world import Index, Node, unused_index, world
+from verify.arithmetics.norms.world import Index, Node, quantities_in, quantity, unused_index, world
 
 COLUMN_SUM, ROW_SUM = "largest column sum", "largest row sum"
 
@@ -31,8 +31,7 @@ def sums_norm(kind: str, node: Node) -> Any:
 
 def speaks_of_sums(targets: Any) -> bool:
     """Whether largest row or column sums are among the quantities."""
-    known = world().atoms
-    return any(target in known and known[target].kind in (COLUMN_SUM, ROW_SUM) for target in targets)
+    return bool(quantities_in(targets, COLUMN_SUM, ROW_SUM))
 
 
 def with_common_ends(terms: list[tuple[Any, Node]]) -> Iterator[RuleBound]:
@@ -52,8 +51,8 @@ def with_common_ends(terms: list[tuple[Any, Node]]) -> Iterator[RuleBound]:
 def by_all_entries(kind: str, node: Node) -> Iterator[RuleBound]:
     """The sum of the absolute values of all entries, where it is aimed at."""
     for target in sorted(world().targets, key=str) if kind == FROBENIUS else ():
-        atom = world().atoms.get(target)
-        if atom is not None and atom.kind == "total" and atom.payload[0].kind == "absolute":
+        atom = quantity(target, "total")
+        if atom is not None and atom.payload[0].kind == "absolute":
             A = atom.payload[0].parts[0]
             if A.shape in (node.shape, node.shape[::-1]) and norm(FROBENIUS, A) == norm(FROBENIUS, node):
                 yield RuleBound("sum of all absolute values", target, ("sum of all absolute values", node))

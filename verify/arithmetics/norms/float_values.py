@@ -11,11 +11,12 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.balls import precision
+from verify.arithmetics.block_exponentials import corner, exponential, growth, mean
 from verify.arithmetics.norms import chain_rule, nodes
 from verify.arithmetics.norms.atoms import GAIN, MEAN_EXPONENTIAL, SHIFT, SMALLEST
 from verify.arithmetics.norms.differentials import depends, differential
 from verify.arithmetics.norms.signs import ball_of, symbols_of
-from verify.arithmetics.norms.world import Index, Node, World, resumed
+from verify.arithmetics.norms.world import BINDING, Index, Node, World, resumed
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: Digits of what is evaluated, in bits too; a ball that knows more bits than a float has is as good as a number.
@@ -111,7 +112,7 @@ class Values:
         m, n = (self.size(size) for size in node.shape)
         if node.kind == "derivative":
             return self._derivative(node, at)
-        parts = [self.array(part, at) for part in node.parts] if not _binds(node) else []
+        parts = [self.array(part, at) for part in node.parts] if node.kind not in BINDING else []
         if node.kind in SIMPLE:
             return SIMPLE[node.kind](*parts)
         if node.kind == "input":
@@ -131,7 +132,7 @@ class Values:
             kinds = {part.kind: k for k, part in enumerate(node.parts)}
             if len(node.parts) == 2 and set(kinds) == {"exponential", "identity"} and sum(node.data) == 0:
                 k = kinds["exponential"]  # exp(A) - I, without cancellation for small A
-                return self.number(node.data[k], at) * _growth(self.array(node.parts[k].parts[0], at))
+                return self.number(node.data[k], at) * growth(self.array(node.parts[k].parts[0], at))
             return np.sum([self.number(c, at) * part for c, part in zip(node.data, parts, strict=True)], axis=0)
         if node.kind == "product":
             return parts[0] if len(parts) == 1 else np.linalg.multi_dot(parts)
@@ -152,7 +153,7 @@ class Values:
         if node.kind == "permutation":
             a, b = (self.size(item) for item in node.data[1:])
             return np.eye(a * b)[np.arange(a * b).reshape(b, a).T.reshape(-1)]
-        if _binds(node):
+        if node.kind in BINDING:
             return self._over_an_index(node, at)
         raise ArithmeticUnsupported(f"{node.kind} in floats")
 
@@ -233,10 +234,6 @@ def _variances(p: np.ndarray) -> np.ndarray:
     return p.T * ((1 - np.eye(p.size)) @ p.T)
 
 
-def _binds(node: Node) -> bool:
-    return node.kind in ("stack", "sum over", "block diagonal")
-
-
 def _block_diagonal(blocks: list[np.ndarray]) -> np.ndarray:
     return np.block([[b if i == j else np.zeros_like(b) for j in range(len(blocks))] for i, b in enumerate(blocks)])
 
@@ -253,32 +250,9 @@ def _differential_of_softmax(T: np.ndarray, change: np.ndarray) -> np.ndarray:
     return A * (change - (A * change).sum(axis=1, keepdims=True))
 
 
-def _differential_of_exponential(A: np.ndarray, change: np.ndarray) -> np.ndarray:
-    n = len(A)
-    return _exponential(np.block([[A, change], [np.zeros_like(A), A]]))[:n, n:]
-
-
-def _growth(A: np.ndarray) -> np.ndarray:
-    """exp(A) - I, a corner of exp [[A, A], [0, 0]]."""
-    n = len(A)
-    return _exponential(np.block([[A, A], [np.zeros((n, 2 * n))]]))[:n, n:]
-
-
-def _mean_of_rotations(A: np.ndarray) -> np.ndarray:
-    n = len(A)
-    return _exponential(np.block([[A, np.eye(n)], [np.zeros((n, 2 * n))]]))[:n, n:]
-
-
 def _softmax(T: np.ndarray) -> np.ndarray:
     weights = np.exp(T - T.real.max(axis=1, keepdims=True))
     return weights / weights.sum(axis=1, keepdims=True)
-
-
-def _exponential(A: np.ndarray) -> np.ndarray:
-    import torch
-
-    # a batch of two, since torch's series for a single matrix of small norm is too short (see `verify.matrix.expm`)
-    return torch.linalg.matrix_exp(torch.as_tensor(A).expand(2, *A.shape))[0].numpy() if A.size else A
 
 
 SIMPLE: dict[str, Callable[..., np.ndarray]] = {
@@ -291,10 +265,10 @@ SIMPLE: dict[str, Callable[..., np.ndarray]] = {
     "step": lambda A: (A > 0).astype(float),
     "absolute": np.abs,
     "reciprocal": lambda A: 1 / A,
-    "exponential": _exponential,
-    "exponential differential": _differential_of_exponential,
+    "exponential": exponential,
+    "exponential differential": lambda A, change: corner(A, change, A),
     "softmax differential": _differential_of_softmax,
-    "mean of rotations": _mean_of_rotations,
+    "mean of rotations": mean,
     "inverse": np.linalg.inv,
     "rows as diagonals": lambda A: _block_diagonal([np.diag(row) for row in A]),
     "rows as outer products": lambda A: _block_diagonal([np.outer(row, row) for row in A]),

@@ -18,7 +18,7 @@ from verify.arithmetics.norms.monotone import direction
 from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_of
 from verify.arithmetics.norms.smallest import LOWER, is_range, lower_candidates
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import world
+from verify.arithmetics.norms.world import quantities_in, quantity, world
 
 #: Replacements in a row, and values that are looked at, at most.
 DEPTH, MOST = 6, 40
@@ -29,17 +29,13 @@ def speaks_from_below(value: Any) -> bool:
     """Whether a scalar contains a smallest singular value, or an assumption the largest of values that may be negative."""
     if has_smallest(value):
         return True
-    known = world().atoms
     assumed = frozenset().union(*map(symbols_of, world().facts))
-    return any(
-        symbol in known and known[symbol].kind == "largest over" and not symbol.is_nonnegative for symbol in assumed
-    )
+    return any(not symbol.is_nonnegative for symbol in quantities_in(assumed, "largest over"))
 
 
 def has_smallest(value: Any) -> bool:
     """Whether a scalar contains a smallest singular value."""
-    known = world().atoms
-    return any(symbol in known and known[symbol].kind == SMALLEST for symbol in symbols_of(value))
+    return bool(quantities_in(symbols_of(value), SMALLEST))
 
 
 def derived_from_below(left: Any, right: Any, reversed_steps: Iterable[Step]) -> tuple[Any, tuple[Step, ...]] | None:
@@ -49,9 +45,7 @@ def derived_from_below(left: Any, right: Any, reversed_steps: Iterable[Step]) ->
     """
     search = _Search(right, tuple(reversed_steps))
     start = sympy.sympify(left)
-    search.smallest = frozenset(
-        symbol for symbol in symbols_of(start) if symbol in world().atoms and has_smallest(symbol)
-    )
+    search.smallest = frozenset(quantities_in(symbols_of(start), SMALLEST))
     for value, steps in (*search.above(start, True), *search.above(sympy.expand(start), True)):
         if not search.is_reached(value):
             continue
@@ -73,24 +67,22 @@ class _Search:
         known = world().atoms
         self.reversed_steps = reversed_steps
         self.denominators = _denominators(right)
-        self.targets = frozenset(symbol for symbol in symbols_of(right) if symbol in known)
+        self.targets = frozenset(quantities_in(symbols_of(right)))
         assumed = frozenset().union(*map(symbols_of, world().facts))
         inside = frozenset().union(
             *(symbols_of(value) for symbol in largest_in(right) for value in known[symbol].payload)
         )
         self.allowed = self.targets | ((assumed | inside) & known.keys())
         self.lower: dict[Any, list[Moved]] = {}
-        self.smallest: frozenset[Any] = (
-            frozenset()
-        )  # smallest singular values on the left, which others may be compared with
+        #: smallest singular values on the left, which others may be compared with
+        self.smallest: frozenset[Any] = frozenset()
         self.search = search_for(self.allowed, False, frozenset(symbols_of(right) - known.keys()))
 
     def facts(self, value: Any) -> dict[Any, Step | None]:
         """What is at least 0: by assumptions, and the largest singular value less the smallest, with the step that says so."""
         found: dict[Any, Step | None] = dict.fromkeys(world().facts)
-        for symbol in sorted(symbols_of(value) | self.targets, key=sympy.default_sort_key):
-            atom = world().atoms.get(symbol)
-            if atom is not None and atom.kind == SMALLEST:
+        for symbol in quantities_in(symbols_of(value) | self.targets):
+            if (atom := quantity(symbol, SMALLEST)) is not None:
                 above = norm(SPECTRAL, atom.payload[0])
                 found[above - symbol] = Step("smallest at most largest singular value", symbol, above)
             if is_range(symbol):
@@ -122,8 +114,7 @@ class _Search:
 
     def _once(self, value: Any, from_below: bool) -> Iterator[Moved]:
         """One quantity replaced: by a larger one where the scalar grows with it, by a smaller one where it falls."""
-        known = world().atoms
-        for symbol in sorted(symbols_of(value) & known.keys(), key=sympy.default_sort_key):
+        for symbol in quantities_in(symbols_of(value)):
             rises, falls = direction(value, symbol)
             if rises:
                 for name, bound, written in assumed_bounds(symbol):
@@ -137,7 +128,7 @@ class _Search:
                 for step in self.reversed_steps:
                     if step.quantity == symbol:
                         yield value.xreplace({symbol: step.bound}), (step,)
-            if falls and from_below and known[symbol].kind in LOWER:
+            if falls and from_below and quantity(symbol, *LOWER) is not None:
                 for less, steps in self._below(symbol):
                     moved = self._with_less(value, symbol, less)
                     if moved is not None:

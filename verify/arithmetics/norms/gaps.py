@@ -18,7 +18,7 @@ from verify.arithmetics.norms.rules import QUANTITIES, RULES, one_after_another
 from verify.arithmetics.norms.softmaxes import covariance_of, is_softmax_column
 from verify.arithmetics.norms.statements import RuleBound, in_turn, rule
 from verify.arithmetics.norms.telescoping import by_frobenius
-from verify.arithmetics.norms.world import Index, Node, world
+from verify.arithmetics.norms.world import Index, Node, quantities_in, world
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 
@@ -145,8 +145,7 @@ def _without_column(kind: str, node: Node) -> Iterator[RuleBound]:
 
 def row_of_covariance(node: Node, i: Any) -> Node | None:
     """The softmax row p where a node is row i of diag(p) - p^T p."""
-    terms = nodes.terms_of(node)
-    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
+    for (c, A), (d, B) in nodes.both_orders(node):
         if c == 1 and d == -1 and A.kind == "rows" and A.parts[0].kind == "diagonal" and A.data[0] == i:
             p = A.parts[0].parts[0]
             if is_softmax_column(p) and B is nodes.product([nodes.rows(p, i, i + 1, 1), nodes.transposed(p)]):
@@ -192,11 +191,8 @@ def _entry(node: Node, i: Any, j: Any) -> Iterator[RuleBound]:
 
 def speaks_of_gaps() -> bool:
     """Whether sums of softmax rows less an entry, squares of their lengths, or gaps of logits are among what is aimed at."""
-    known = world().atoms
-    for target in world().targets:
-        atom = known.get(target)
-        if atom is None:
-            continue
+    for target in quantities_in(world().targets):
+        atom = world().atoms[target]
         node = atom.payload[-1]
         if atom.kind == "total" and node.kind == "without column":
             return True

@@ -56,8 +56,7 @@ def _smallest_eigenvalue(node: Node) -> Iterator[RuleBound]:
 )
 def _less_identity(kind: str, node: Node) -> Iterator[RuleBound]:
     """A bound of c (I - A A^T)."""
-    terms = nodes.terms_of(node)
-    for (c, one), (d, square) in (terms, terms[::-1]) if kind == SPECTRAL and len(terms) == 2 else ():
+    for (c, one), (d, square) in nodes.both_orders(node) if kind == SPECTRAL else ():
         A = nodes.gram_factor(square) if one.kind == "identity" and d == -c else None
         if A is not None and (is_contraction(A) or is_contraction(nodes.transposed(A))):
             written = lambda _, A=A: [[("Gram matrix of a contraction", nodes.transposed(A))]]  # noqa: E731

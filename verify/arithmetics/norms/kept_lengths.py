@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import sympy
-
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import FROBENIUS, SMALLEST, SPECTRAL, norm, smallest
 from verify.arithmetics.norms.rules import RULES, one_after_another
 from verify.arithmetics.norms.smallest import not_wide
 from verify.arithmetics.norms.statements import RuleBound, rule
-from verify.arithmetics.norms.world import Node, world
+from verify.arithmetics.norms.world import Node, quantities_in, world
 
 
 def keeps_lengths(X: Node, A: Node) -> bool:
@@ -25,9 +23,7 @@ def keeps_lengths(X: Node, A: Node) -> bool:
 
 def divided_by() -> list[Node]:
     """The matrices with no more columns than rows by whose smallest singular values the right-hand side divides."""
-    known = world().atoms
-    found = [known[symbol].payload[0] for symbol in sorted(world().divisors, key=sympy.default_sort_key)
-             if known[symbol].kind == SMALLEST]  # fmt: skip
+    found = [world().atoms[symbol].payload[0] for symbol in quantities_in(world().divisors, SMALLEST)]
     return [X for node in found for X in (node, nodes.transposed(node)) if not_wide(X)]
 
 
@@ -72,10 +68,9 @@ def _product(kind: str, node: Node) -> Iterator[RuleBound]:
 
 def _difference(kind: str, X: Node, last: Node) -> Iterator[RuleBound]:
     """Bounds of ||X (exp(A) - exp(B))||."""
-    terms = nodes.terms_of(last)
-    if len(terms) != 2 or any(part.kind != "exponential" for _, part in terms):
-        return
-    for (c, one), (d, other) in (terms, terms[::-1]):
+    for (c, one), (d, other) in nodes.both_orders(last):
+        if not one.kind == other.kind == "exponential":
+            return
         A, B = one.parts[0], other.parts[0]
         if d == -c and keeps_lengths(X, B):
             change, name = norm(kind, nodes.product([X, nodes.minus(A, B)])), "exponentials that keep lengths"

@@ -7,6 +7,7 @@ reciprocals of sums.  Coefficients are fractions.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -99,6 +100,29 @@ def difference(one: Any, other: Any) -> Polynomial:
     """one - other, expanded."""
     found = dict(expanded(one))
     add_to(found, expanded(other), Fraction(-1))
+    return found
+
+
+@functools.lru_cache(maxsize=50_000)
+def product_of(one: Monomial, other: Monomial, sign: int = 1) -> Monomial:
+    """The product of two monomials, or with the sign -1 their quotient."""
+    exponents = dict(one)
+    for generator, exponent in other:
+        exponents[generator] = exponents.get(generator, Fraction(0)) + sign * exponent
+    return frozenset((generator, exponent) for generator, exponent in exponents.items() if exponent)
+
+
+def absorbed(
+    terms: Mapping[Monomial, Fraction], is_nonnegative: Callable[[Monomial], bool], is_size: Callable[[Any], bool]
+) -> Polynomial:
+    """A sum without terms -c m that terms d m s outweigh, for products s >= 1 of sizes: what is left is no larger."""
+    found = dict(terms)
+    for monomial in [monomial for monomial, c in terms.items() if c < 0 and is_nonnegative(monomial)]:
+        for other in [other for other, d in found.items() if d > 0]:
+            more = product_of(other, monomial, -1)
+            if found.get(monomial, 0) < 0 and all(is_size(g) and e > 0 for g, e in more):
+                part = min(found[other], -found[monomial])
+                add_to(found, {other: -part, monomial: part})
     return found
 
 

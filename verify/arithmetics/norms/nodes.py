@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sympy
@@ -43,6 +43,12 @@ def terms_of(node: Node) -> list[tuple[Any, Node]]:
     if node.kind == "zeros":
         return []
     return list(zip(node.data, node.parts, strict=True)) if node.kind == "sum" else [(ONE, node)]
+
+
+def both_orders(node: Node) -> list[tuple[tuple[Any, Node], tuple[Any, Node]]]:
+    """The terms of a sum of two in one order and in the other; nothing of any other node."""
+    terms = terms_of(node)
+    return [(terms[0], terms[1]), (terms[1], terms[0])] if len(terms) == 2 else []
 
 
 def sum_of(terms: Sequence[tuple[Any, Node]], shape: tuple[Any, Any] | None = None) -> Node:
@@ -184,31 +190,29 @@ def shared_ends(one: tuple[Node, ...], other: tuple[Node, ...]) -> tuple[int, in
 def transposed(node: Node) -> Node:
     """The transpose, pushed to the inputs and functions."""
     m, n = node.shape
-    if node.kind == "sum":
-        return sum_of([(c, transposed(part)) for c, part in terms_of(node)], (n, m))
     if node.kind == "product":
         return product([transposed(part) for part in reversed(node.parts)])
     if node.kind == "transpose":
         return node.parts[0]
-    if node.kind in ("identity", "diagonal", "projection", "rows as diagonals", "rows as outer products") or _has(
-        node, "is symmetric"
-    ):
+    if node.kind in SYMMETRIC or _has(node, "is symmetric"):
         return node
     if _has(node, "is skew"):
         return scaled(-ONE, node)
-    if node.kind in ("zeros", "ones"):
-        return world().node(node.kind, (), (), (n, m))
     if node.kind == "numbers":
         return of("numbers", data=tuple(node.data[i * n + j] for j in range(n) for i in range(m)), shape=(n, m))
-    if node.kind in ("relu", "step", "absolute", "reciprocal"):
-        return of(node.kind, transposed(node.parts[0]), shape=(n, m))
-    if node.kind == "kronecker":
-        return kronecker(*map(transposed, node.parts))
-    if node.kind == "entrywise":
-        return of(node.kind, *map(transposed, node.parts), shape=(n, m))
-    if node.kind in ("exponential", "inverse"):
-        return of(node.kind, transposed(node.parts[0]))
+    if node.kind in BY_PARTS:
+        parts = [transposed(part) for part in node.parts]
+        if node.kind in ("sum", "kronecker"):
+            return rebuilt(node, parts, node.data, (n, m))
+        return world().node(node.kind, tuple(parts), (), (n, m))
     return of("transpose", node, shape=(n, m))
+
+
+#: Kinds of node that are their own transpose, and those whose transpose is made of the transposes of their parts.
+SYMMETRIC = ("identity", "diagonal", "projection", "rows as diagonals", "rows as outer products")
+BY_PARTS = (
+    "zeros", "ones", "sum", "kronecker", "entrywise", "relu", "step", "absolute", "reciprocal", "exponential", "inverse",
+)  # fmt: skip
 
 
 def _has(node: Node, which: str) -> bool:
@@ -416,30 +420,25 @@ def scalar_at(expression: Any, index: Index, value: Any) -> Any:
     return expression.xreplace(changes)
 
 
-def rebuilt(node: Node, parts: Sequence[Node], data: tuple[Any, ...]) -> Node:
+def rebuilt(node: Node, parts: Sequence[Node], data: tuple[Any, ...], shape: tuple[Any, Any] | None = None) -> Node:
     """The same operation on other operands, in canonical form."""
-    if node.kind == "sum":
-        return sum_of(list(zip(data, parts, strict=True)), node.shape)
-    if node.kind == "product":
-        return product(parts)
-    if node.kind == "transpose":
-        return transposed(parts[0])
-    if node.kind == "entrywise":
-        return hadamard(*parts)
-    if node.kind == "diagonal":
-        return diagonal(parts[0])
-    if node.kind == "kronecker":
-        return kronecker(*parts)
-    if node.kind == "reshape":
-        return reshaped(parts[0], node.shape)
-    if node.kind == "rows":
-        return rows(parts[0], data[0], data[1], node.shape[0])
-    if node.kind == "without column":
-        return without_column(parts[0], data[0])
-    if node.kind == "concatenate":
-        return concatenated(parts, 0)
-    if node.kind == "stack":
-        return stack(data[0], parts[0])
-    if node.kind == "sum over":
-        return over(data[0], scaled(data[1], parts[0]))
-    return world().node(node.kind, tuple(parts), data, node.shape)
+    made = CANONICAL.get(node.kind)
+    shape = shape or node.shape
+    return made(parts, data, shape) if made is not None else world().node(node.kind, tuple(parts), data, shape)
+
+
+#: The operations with a canonical form, of operands, data and the shape of the result.
+CANONICAL: dict[str, Callable[[Sequence[Node], tuple[Any, ...], tuple[Any, Any]], Node]] = {
+    "sum": lambda parts, data, shape: sum_of(list(zip(data, parts, strict=True)), shape),
+    "product": lambda parts, data, shape: product(parts),
+    "transpose": lambda parts, data, shape: transposed(parts[0]),
+    "entrywise": lambda parts, data, shape: hadamard(*parts),
+    "diagonal": lambda parts, data, shape: diagonal(parts[0]),
+    "kronecker": lambda parts, data, shape: kronecker(*parts),
+    "reshape": lambda parts, data, shape: reshaped(parts[0], shape),
+    "rows": lambda parts, data, shape: rows(parts[0], data[0], data[1], shape[0]),
+    "without column": lambda parts, data, shape: without_column(parts[0], data[0]),
+    "concatenate": lambda parts, data, shape: concatenated(parts, 0),
+    "stack": lambda parts, data, shape: stack(data[0], parts[0]),
+    "sum over": lambda parts, data, shape: over(data[0], scaled(data[1], parts[0])),
+}

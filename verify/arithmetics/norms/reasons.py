@@ -10,6 +10,7 @@ from typing import Any
 
 from verify.arithmetics.norms import isometry_instances
 from verify.arithmetics.norms.atoms import SMALLEST
+from verify.arithmetics.norms.monomials import absorbed
 from verify.arithmetics.norms.recording import Writer, any_of, beside, generators, matrix_of_rows, size_of, text_of
 from verify.kernel import bounds as kernel
 from verify.kernel import places, quantities
@@ -261,19 +262,10 @@ def subtracted(
 
 
 def _absorbed(gap: Any) -> Any:
-    """A scalar without terms -c m that terms d m s outweigh, for products s >= 1 of sizes: what is left is no larger."""
-    found = dict(gap.terms)
-    for monomial in [
-        m for m, c in gap.terms.items() if c < 0 and quantities.is_nonnegative(quantities.Scalar({m: Fraction(1)}))
-    ]:
-        for other in [m for m, c in found.items() if c > 0]:
-            ((more, _),) = (
-                quantities.Scalar({other: Fraction(1)}).over(quantities.Scalar({monomial: Fraction(1)})).terms.items()
-            )
-            if found[monomial] < 0 and all(g[0] == "size" and e > 0 for g, e in more):
-                part = min(found[other], -found[monomial])
-                found[other], found[monomial] = found[other] - part, found[monomial] + part
-    return quantities.Scalar(found)
+    def is_nonnegative(monomial: Any) -> bool:
+        return quantities.is_nonnegative(quantities.Scalar({monomial: Fraction(1)}))
+
+    return quantities.Scalar(absorbed(gap.terms, is_nonnegative, lambda g: g[0] == "size"))
 
 
 def _is_multiple(monomial: Any, others: Iterable[Any]) -> bool:

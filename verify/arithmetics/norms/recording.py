@@ -109,12 +109,8 @@ class Writer:
             return self.add("scalar", value.name)
         if value.is_Add or value.is_Mul:
             return self.add("+" if value.is_Add else "*", *map(self.scalar, value.args))
-        if isinstance(value, sympy.exp):
-            return self.add("exp", self.scalar(value.args[0]))
-        if isinstance(value, sympy.log):
-            return self.add("log", self.scalar(value.args[0]))
-        if isinstance(value, sympy.Abs):
-            return self.add("abs", self.scalar(value.args[0]))
+        if isinstance(value, (sympy.exp, sympy.log, sympy.Abs)):
+            return self.add(value.func.__name__.lower(), self.scalar(value.args[0]))
         if value.is_Pow and value.exp.is_Rational:
             return self.power(self.scalar(value.base), value.exp)
         if value.is_Pow and value.base.is_Rational and value.base > 0:

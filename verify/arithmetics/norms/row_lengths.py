@@ -31,16 +31,14 @@ def _columns(node: Node) -> Sequence[Node]:
 
 def _squared_length(node: Node) -> tuple[Node, Any] | None:
     """A and c where a node is (A o A) 1 - c 1, for a number c."""
-    terms = nodes.terms_of(node)
-    for (a, sums), (c, flat) in (terms, terms[::-1]) if len(terms) == 2 else ():
+    for (a, sums), (c, flat) in nodes.both_orders(node):
         if a != 1 or flat.kind != "ones" or flat.shape[1] != 1 or sums.kind != "product" or len(sums.parts) != 2:
             continue
         squares, ones = sums.parts
         if (
             squares.kind == "entrywise"
             and squares.parts[0] is squares.parts[1]
-            and ones.kind == "ones"
-            and ones.shape[1] == 1
+            and (ones.kind, ones.shape[1]) == ("ones", 1)
         ):
             return squares.parts[0], -c
     return None

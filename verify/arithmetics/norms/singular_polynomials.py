@@ -7,12 +7,13 @@ q(s) = s^2 p(s^2): where they have a zero more than M has singular values, it ad
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterator
 from typing import Any
 
 import sympy
 
-from verify.arithmetics.formal import Formal
+from verify.arithmetics.formal import EntryByEntry, Formal
 from verify.arithmetics.norms import nodes
 from verify.arithmetics.norms.atoms import SHIFT, SPECTRAL, mean_exponential, norm, smallest
 from verify.arithmetics.norms.bounded import Bounded, is_scalar, scalar
@@ -27,11 +28,10 @@ from verify.vocabulary.errors import ArithmeticUnsupported
 S = sympy.Symbol("s", nonnegative=True)
 
 
-class Spectrum(Formal):
+class Spectrum(EntryByEntry):
     """A polynomial of every singular value of a node; `size`: absolute values of it."""
 
     __slots__ = ("node", "size", "value")
-    __array_ufunc__ = None
 
     def __init__(self, node: Node, value: Any = S, size: bool = False) -> None:
         self.node, self.value, self.size = node, value, size
@@ -51,23 +51,9 @@ class Spectrum(Formal):
 
     def _less(self, other: Spectrum, combine: Any) -> Any:
         """The differences of the singular values of two matrices, in decreasing order."""
-        if self.value != S or other.value != S or self.size or other.size or combine(2, 3) != -1:
+        if self.value != S or other.value != S or self.size or other.size or combine is not operator.sub:
             raise ArithmeticUnsupported("singular values of two matrices in an operation that is no difference")
         return Shifts(self.node, other.node)
-
-    def __add__(self, other: Any) -> Spectrum:
-        return self._with(other, lambda one, two: one + two)
-
-    def __sub__(self, other: Any) -> Spectrum:
-        return self._with(other, lambda one, two: one - two)
-
-    def __mul__(self, other: Any) -> Spectrum:
-        return self._with(other, lambda one, two: one * two)
-
-    def __rsub__(self, other: Any) -> Spectrum:
-        return self._with(other, lambda one, two: two - one)
-
-    __radd__, __rmul__ = __add__, __mul__
 
     def __getitem__(self, key: Any) -> Any:
         if self.value == S and not self.size and isinstance(key, int) and key in (0, -1):
@@ -107,8 +93,7 @@ class Spectrum(Formal):
 )
 def _less_identity(node: Node) -> tuple[Any, Node]:
     """c >= 0 and b A A^T where a node is b A A^T + c I with b >= 0; 0 and itself for any other."""
-    terms = nodes.terms_of(node)
-    for (b, P), (c, identity) in (terms, terms[::-1]) if len(terms) == 2 else ():
+    for (b, P), (c, identity) in nodes.both_orders(node):
         signs = is_nonnegative(b) and is_nonnegative(c)
         if identity.kind == "identity" and signs and nodes.gram_factor(P) is not None:
             world().simplified.add("shifted Gram matrix")
@@ -139,11 +124,10 @@ class Shifts(Formal):
 
 def rotation_less_identity(node: Node) -> Node | None:
     """A where a node is exp(A) - I with skew A."""
-    terms = dict((part.kind, (c, part)) for c, part in nodes.terms_of(node))
-    if len(nodes.terms_of(node)) != 2 or set(terms) != {"exponential", "identity"}:
-        return None
-    (c, exponential), (d, _) = terms["exponential"], terms["identity"]
-    return exponential.parts[0] if c == 1 and d == -1 and nodes.is_skew(exponential.parts[0]) else None
+    for (c, E), (d, identity) in nodes.both_orders(node):
+        if (c, E.kind, d, identity.kind) == (1, "exponential", -1, "identity"):
+            return E.parts[0] if nodes.is_skew(E.parts[0]) else None
+    return None
 
 
 @rule(

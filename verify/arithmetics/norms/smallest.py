@@ -21,7 +21,7 @@ from verify.arithmetics.norms.signs import is_nonnegative, is_positive
 from verify.arithmetics.norms.statements import RuleBound, rule
 from verify.arithmetics.norms.telescoping import HALF
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import Index, Node, unused_index, world
+from verify.arithmetics.norms.world import Index, Node, quantities_in, quantity, unused_index, world
 
 #: Of a softmax A of square logits, the largest A_ij with i != j.
 OFF_DIAGONAL = "largest weight off the diagonal"
@@ -89,12 +89,10 @@ def _of_near_ones(node: Node) -> Iterator[RuleBound]:
     if node.kind == "softmax" and node.shape[0] == node.shape[1]:
         identity = nodes.identity(node.shape[0])
         yield _near(node, identity, 1 - norm(SPECTRAL, nodes.minus(node, identity)))
-    for target in sorted(world().targets, key=sympy.default_sort_key):
-        atom = world().atoms.get(target)
-        if atom is not None and atom.kind == SMALLEST:
-            other = atom.payload[0]
-            if other.shape == node.shape and other is not node:
-                yield _near(node, other, target - norm(SPECTRAL, nodes.minus(other, node)))
+    for target in quantities_in(world().targets, SMALLEST):
+        other = world().atoms[target].payload[0]
+        if other.shape == node.shape and other is not node:
+            yield _near(node, other, target - norm(SPECTRAL, nodes.minus(other, node)))
 
 
 def not_wide(node: Node) -> bool:
@@ -172,12 +170,11 @@ def largest_range(T: Node) -> Any:
 @rule("range", says="the largest of several numbers is at least the smallest")
 def is_range(symbol: Any) -> bool:
     """Whether a quantity is the largest value, over an index, of max A - min A."""
-    known = world().atoms
-    atom = known.get(symbol)
-    values = atom.payload[1].args if atom is not None and atom.kind == "largest over" else ()
-    if len(values) != 2 or not all(value in known and known[value].kind == "largest value" for value in values):
+    atom = quantity(symbol, "largest over")
+    values = [quantity(value, "largest value") for value in atom.payload[1].args] if atom is not None else []
+    if len(values) != 2 or None in values:
         return False
-    (c, A), (d, B) = (nodes.single(known[value].payload[0]) for value in values)
+    (c, A), (d, B) = (nodes.single(value.payload[0]) for value in values if value is not None)
     return A is B and c == -d
 
 
@@ -210,10 +207,7 @@ def _speaks_of_largest_values() -> bool:
 )
 def _softmax_less(kind: str, node: Node) -> Iterator[RuleBound]:
     """Bounds of a multiple of softmax(T) - I or of softmax(T) - 1/n."""
-    terms = nodes.terms_of(node)
-    if len(terms) != 2 or not _speaks_of_largest_values():
-        return
-    for (c, A), (d, B) in (terms, terms[::-1]):
+    for (c, A), (d, B) in nodes.both_orders(node) if _speaks_of_largest_values() else ():
         if A.kind != "softmax":
             continue
         m, n = A.shape

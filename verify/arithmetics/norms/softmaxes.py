@@ -13,7 +13,7 @@ from verify.arithmetics.norms.deciding import at_most
 from verify.arithmetics.norms.signs import is_nonnegative
 from verify.arithmetics.norms.statements import RuleBound, rule
 from verify.arithmetics.norms.telescoping import PRODUCTS, by_pieces
-from verify.arithmetics.norms.world import Node, world
+from verify.arithmetics.norms.world import Node, quantities_in, world
 
 
 def is_softmax_column(node: Node) -> bool:
@@ -23,8 +23,7 @@ def is_softmax_column(node: Node) -> bool:
 
 def covariance_of(node: Node) -> Node | None:
     """The softmax row p, of shape (1, n), where a node is diag(p) - p^T p."""
-    terms = nodes.terms_of(node)
-    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
+    for (c, A), (d, B) in nodes.both_orders(node):
         if c == 1 and d == -1 and A.kind == "diagonal" and is_softmax_column(A.parts[0]) and B.kind == "product":
             p = A.parts[0]
             if B.parts == (p, nodes.transposed(p)):
@@ -34,8 +33,7 @@ def covariance_of(node: Node) -> Node | None:
 
 def covariances_of(node: Node) -> Node | None:
     """The softmax where a node is blockdiag(diag(p_i) - p_i^T p_i) for its rows p_i."""
-    terms = nodes.terms_of(node)
-    for (c, A), (d, B) in (terms, terms[::-1]) if len(terms) == 2 else ():
+    for (c, A), (d, B) in nodes.both_orders(node):
         if (c, A.kind, d, B.kind) == (1, "rows as diagonals", -1, "rows as outer products"):
             return A.parts[0] if A.parts == B.parts and A.parts[0].kind == "softmax" else None
     return None
@@ -94,13 +92,9 @@ def _logits(node: Node) -> Node | None:
 def of_larger_logits(kind: str, node: Node) -> Iterator[RuleBound]:
     """The Frobenius norms of softmax(d T) that an aim speaks of, for softmax(c T) with 0 <= c <= d."""
     c, T = nodes.single(node.parts[0])
-    for target in (
-        sorted(world().targets, key=sympy.default_sort_key) if kind == FROBENIUS and is_nonnegative(c) else ()
-    ):
-        atom = world().atoms.get(target)
-        other = atom.payload[0] if atom is not None and atom.kind == FROBENIUS else None
-        if other is not None and other.kind == "softmax":
-            d, core = nodes.single(other.parts[0])
-            if core is T and at_most(c, d):
-                name = "softmax of larger logits"
-                yield RuleBound(name, norm(FROBENIUS, other), (name, c, d, T))
+    targets = quantities_in(world().targets, FROBENIUS) if kind == FROBENIUS and is_nonnegative(c) else []
+    for other in (world().atoms[target].payload[0] for target in targets):
+        d, core = nodes.single(other.parts[0]) if other.kind == "softmax" else (None, None)
+        if core is T and at_most(c, d):
+            name = "softmax of larger logits"
+            yield RuleBound(name, norm(FROBENIUS, other), (name, c, d, T))

@@ -76,125 +76,72 @@ def rule(name: str, says: str = "", rests_on: Sequence[str] = ()) -> Callable[[F
     return applied_by
 
 
-rule("spectral radius", says="no eigenvalue is larger in absolute value than ||A||_2", rests_on=("spectral-radius",))
-rule("spectral at most Frobenius", says="||A||_2 <= ||A||_F", rests_on=("spectral-frobenius",))
-rule(
-    "product",
-    says="||AB||_2 <= ||A||_2 ||B||_2, ||AB||_F <= ||A||_2 ||B||_F and ||A||_F ||B||_2",
-    rests_on=("product",),
-)
-rule("number among the factors", says="||A c B|| = |c| ||A B|| for a number c")
-rule("triangle inequality", says="||A + B|| <= ||A|| + ||B||")
-rule("reverse triangle inequality", says="||A|| <= ||A + B|| + ||B||")
-rule(
-    "difference of products",
-    says="AB - A'B' = (A - A')B + A'(B - B')",
-    rests_on=("difference-of-products", "difference-of-other-products"),
-)
-rule("Kronecker product", says="||A (x) B|| = ||A|| ||B||, in both norms", rests_on=("kronecker",))
-rule("block", says="a block of rows or columns has no larger norm than the whole", rests_on=("block", "rearranged"))
-rule("blocks", says="||[A; B]||^2 <= ||A||^2 + ||B||^2, with equality for ||.||_F", rests_on=("blocks",))
-rule(
-    "block diagonal",
-    says="||diag(A_1, ..., A_n)||_2 = max_i ||A_i||_2, ||.||_F^2 = sum_i ||A_i||_F^2",
-    rests_on=("block-diagonal",),
-)
-rule(
-    "softmax row",
-    says="a softmax row is not negative and sums to one, so that its Euclidean norm is at most 1",
-    rests_on=("softmax-row",),
-)
-rule(
-    "softmax is 1/2-Lipschitz",
-    says="||softmax(T) - softmax(T')||_F <= ||T - T'||_F / 2",
-    rests_on=("softmax-lipschitz",),
-)
-rule(
-    "softmax in the 1-norm",
-    says="sum_ij |softmax(T) - softmax(T')|_ij <= max|T - T'| for each row",
-    rests_on=("softmax-1-norm",),
-)
-rule(
-    "covariance of a softmax row",
-    says="||diag(p) - p p^T||_2 <= 1/2, and so for a block diagonal of several",
-    rests_on=("softmax-covariance", "block-diagonal"),
-)
-rule("relu", says="||relu(A)||_F <= ||A||_F, ||relu(A) - relu(B)||_F <= ||A - B||_F", rests_on=("relu",))
-rule("gate", says="0 <= relu' <= 1, so that ||A o relu'(B)||_F <= ||A||_F", rests_on=("gate",))
-rule(
-    "entrywise product",
-    says="||A o B||_F <= max|A| ||B||_F; ||A o B||_2 <= ||A||_2 ||B||_2",
-    rests_on=("entrywise-product",),
-)
-rule("largest entry", says="max|A| <= ||A||_2", rests_on=("largest-entry", "spectral-frobenius"))
-rule(
-    "rank",
-    says="||A||_F <= sqrt(min(m, n)) ||A||_2, and sqrt(r) ||A||_2 where A is a product A_1 A_2 with r columns of A_1",
-    rests_on=("spectral-frobenius", "rank"),
-)
-rule(
-    "exponential of a skew matrix",
-    says="exp(S) is orthogonal for skew S; ||exp(S) - I|| <= ||S||, in both norms",
-    rests_on=("exponential-of-skew",),
-)
-rule("similar matrices", says="exp(V A V^-1) = V exp(A) V^-1", rests_on=("exponential-of-similar", "product"))
-rule(
-    "exponential of a dissipative matrix",
-    says="||exp(c M)||_2 <= 1 where c >= 0 and x^T M x <= 0 for all x",
-    rests_on=("exponential-of-dissipative",),
-)
-rule("exponential", says="||exp(A)||_2 <= e^||A||_2, ||exp(A) - I||_2 <= e^||A||_2 - 1", rests_on=("exponential",))
-rule("permutation", says="a permutation matrix has spectral norm 1", rests_on=("permutation",))
-rule(
-    "antisymmetric product",
-    says="A B^T - B A^T = [A, B] J [A, B]^T with J orthogonal, so that its spectral norm is at most ||[A, B]||_2^2",
-    rests_on=("antisymmetric-product",),
-)
-rule(
-    "iterated polynomial",
-    says="singular values s become s p(s^2), again at most 1 if p keeps [0, 1] so, from a start with ||M||_2 <= 1",
-    rests_on=("iterated-polynomial",),
-)
-rule(
-    "orthonormal",
-    says="a matrix with orthonormal columns or rows has spectral norm at most 1",
-    rests_on=("orthonormal",),
-)
-rule(
-    "chain rule",
-    says="d(A Y B) = (A (x) B^T) dY, d(Y + Z) = dY + dZ; normalisation y / ||y|| of rows has the blocks (I - "
-    "y^T y / ||y||^2) / ||y||",
-    rests_on=("chain-rule", "normalisation-jacobian"),
-)
-rule("projection", says="||I - a a^T / ||a||^2||_2 <= 1", rests_on=("projection",))
-rule("largest of all entries", says="||A||_F <= sqrt(m n) max|A|", rests_on=("largest-entry",))
-rule("unit direction", says="a direction along which a derivative is taken has Frobenius norm at most 1")
-rule(
-    "inner product", says="<x, y> = (||x + y||^2 - ||x||^2 - ||y||^2) / 2 for two columns", rests_on=("inner-product",)
-)
-rule("common factor", says="[A C; B C] = [A; B] C", rests_on=("common-factor",))
-rule("unit rows", says="a matrix with n unit rows has ||.||_F = sqrt(n)", rests_on=("rows",))
-rule("assumption", says="a norm is at most a number, by assumption")
-rule(
-    "Weyl", says="|sigma_i(A) - sigma_i(B)| <= ||A - B||_2 for singular values in decreasing order", rests_on=("weyl",)
-)
-rule("contraction", says="its singular values are at most 1, by assumption")
-rule("row norms", says="the vector of row norms of A has Euclidean norm ||A||_F", rests_on=("rows",))
-rule(
-    "sum over an index",
-    says="||sum_i A_i|| <= sum_i ||A_i||, and a sum of n numbers is at most n times a bound of each",
-)
-rule("Cauchy-Schwarz", says="sum_i |e_i| <= sqrt(n) ||e||_2", rests_on=("cauchy-schwarz",))
-rule(
-    "smaller denominator",
-    says="a quotient of non-negative quantities grows as its denominator loses terms that are not negative",
-)
-rule("largest of several", says="what bounds each of several numbers bounds the largest")
-rule("absolute values", says="||(|A|)||_F = ||A||_F, and their largest entries are equal in size")
-rule("unit vector", says="no norm of a unit vector is above 1")
-rule("mean of exponentials", says="(e^a - 1) / a = int_0^1 e^(t a) dt grows with a", rests_on=("mean-exponential",))
-rule("transposes and vectors", rests_on=("rearranged",))
-rule("diagonals and ones", rests_on=("diagonal",))
-rule("||A||_2 = sqrt(c) where A^T A = c I", rests_on=("multiple-of-an-isometry",))
-rule("||y||^2 = sum_k c_k ||x_k||^2 for rows where y y^T = sum_k c_k x_k x_k^T", rests_on=("multiple-of-an-isometry",))
-rule("definition of the largest")
+#: Rules that many functions apply, or none: what they say, and the claims that state them.
+for _name, _says, *_claims in (
+    ("spectral radius", "no eigenvalue is larger in absolute value than ||A||_2", "spectral-radius"),
+    ("spectral at most Frobenius", "||A||_2 <= ||A||_F", "spectral-frobenius"),
+    ("product", "||AB||_2 <= ||A||_2 ||B||_2, ||AB||_F <= ||A||_2 ||B||_F and ||A||_F ||B||_2", "product"),
+    ("number among the factors", "||A c B|| = |c| ||A B|| for a number c"),
+    ("triangle inequality", "||A + B|| <= ||A|| + ||B||"),
+    ("reverse triangle inequality", "||A|| <= ||A + B|| + ||B||"),
+    ("difference of products",
+     "AB - A'B' = (A - A')B + A'(B - B')", "difference-of-products", "difference-of-other-products"),
+    ("Kronecker product", "||A (x) B|| = ||A|| ||B||, in both norms", "kronecker"),
+    ("block", "a block of rows or columns has no larger norm than the whole", "block", "rearranged"),
+    ("blocks", "||[A; B]||^2 <= ||A||^2 + ||B||^2, with equality for ||.||_F", "blocks"),
+    ("block diagonal", "||diag(A_1, ..., A_n)||_2 = max_i ||A_i||_2, ||.||_F^2 = sum_i ||A_i||_F^2", "block-diagonal"),
+    ("softmax row",
+     "a softmax row is not negative and sums to one, so that its Euclidean norm is at most 1", "softmax-row"),
+    ("softmax is 1/2-Lipschitz", "||softmax(T) - softmax(T')||_F <= ||T - T'||_F / 2", "softmax-lipschitz"),
+    ("softmax in the 1-norm", "sum_ij |softmax(T) - softmax(T')|_ij <= max|T - T'| for each row", "softmax-1-norm"),
+    ("covariance of a softmax row",
+     "||diag(p) - p p^T||_2 <= 1/2, and so for a block diagonal of several", "softmax-covariance", "block-diagonal"),
+    ("relu", "||relu(A)||_F <= ||A||_F, ||relu(A) - relu(B)||_F <= ||A - B||_F", "relu"),
+    ("gate", "0 <= relu' <= 1, so that ||A o relu'(B)||_F <= ||A||_F", "gate"),
+    ("entrywise product", "||A o B||_F <= max|A| ||B||_F; ||A o B||_2 <= ||A||_2 ||B||_2", "entrywise-product"),
+    ("largest entry", "max|A| <= ||A||_2", "largest-entry", "spectral-frobenius"),
+    ("rank",
+     "||A||_F <= sqrt(min(m, n)) ||A||_2, and sqrt(r) ||A||_2 where A is a product A_1 A_2 with r columns of A_1",
+     "spectral-frobenius", "rank"),
+    ("exponential of a skew matrix",
+     "exp(S) is orthogonal for skew S; ||exp(S) - I|| <= ||S||, in both norms", "exponential-of-skew"),
+    ("similar matrices", "exp(V A V^-1) = V exp(A) V^-1", "exponential-of-similar", "product"),
+    ("exponential of a dissipative matrix",
+     "||exp(c M)||_2 <= 1 where c >= 0 and x^T M x <= 0 for all x", "exponential-of-dissipative"),
+    ("exponential", "||exp(A)||_2 <= e^||A||_2, ||exp(A) - I||_2 <= e^||A||_2 - 1", "exponential"),
+    ("permutation", "a permutation matrix has spectral norm 1", "permutation"),
+    ("antisymmetric product",
+     "A B^T - B A^T = [A, B] J [A, B]^T with J orthogonal, so that its spectral norm is at most ||[A, B]||_2^2",
+     "antisymmetric-product"),
+    ("iterated polynomial",
+     "singular values s become s p(s^2), again at most 1 if p keeps [0, 1] so, from a start with ||M||_2 <= 1",
+     "iterated-polynomial"),
+    ("orthonormal", "a matrix with orthonormal columns or rows has spectral norm at most 1", "orthonormal"),
+    ("chain rule",
+     "d(A Y B) = (A (x) B^T) dY, d(Y + Z) = dY + dZ; normalisation y / ||y|| of rows has the blocks (I - y^T y / "
+     "||y||^2) / ||y||", "chain-rule", "normalisation-jacobian"),
+    ("projection", "||I - a a^T / ||a||^2||_2 <= 1", "projection"),
+    ("largest of all entries", "||A||_F <= sqrt(m n) max|A|", "largest-entry"),
+    ("unit direction", "a direction along which a derivative is taken has Frobenius norm at most 1"),
+    ("inner product", "<x, y> = (||x + y||^2 - ||x||^2 - ||y||^2) / 2 for two columns", "inner-product"),
+    ("common factor", "[A C; B C] = [A; B] C", "common-factor"),
+    ("unit rows", "a matrix with n unit rows has ||.||_F = sqrt(n)", "rows"),
+    ("assumption", "a norm is at most a number, by assumption"),
+    ("Weyl", "|sigma_i(A) - sigma_i(B)| <= ||A - B||_2 for singular values in decreasing order", "weyl"),
+    ("contraction", "its singular values are at most 1, by assumption"),
+    ("row norms", "the vector of row norms of A has Euclidean norm ||A||_F", "rows"),
+    ("sum over an index", "||sum_i A_i|| <= sum_i ||A_i||, and a sum of n numbers is at most n times a bound of each"),
+    ("Cauchy-Schwarz", "sum_i |e_i| <= sqrt(n) ||e||_2", "cauchy-schwarz"),
+    ("smaller denominator",
+     "a quotient of non-negative quantities grows as its denominator loses terms that are not negative"),
+    ("largest of several", "what bounds each of several numbers bounds the largest"),
+    ("absolute values", "||(|A|)||_F = ||A||_F, and their largest entries are equal in size"),
+    ("unit vector", "no norm of a unit vector is above 1"),
+    ("mean of exponentials", "(e^a - 1) / a = int_0^1 e^(t a) dt grows with a", "mean-exponential"),
+    ("transposes and vectors", "", "rearranged"),
+    ("diagonals and ones", "", "diagonal"),
+    ("||A||_2 = sqrt(c) where A^T A = c I", "", "multiple-of-an-isometry"),
+    ("||y||^2 = sum_k c_k ||x_k||^2 for rows where y y^T = sum_k c_k x_k x_k^T", "", "multiple-of-an-isometry"),
+    ("definition of the largest", ""),
+):  # fmt: skip
+    rule(_name, _says, _claims)

@@ -13,6 +13,8 @@ FUNCTIONS = {
     "diagonal": "diag", "row norms": "row norms of ", "reshape": "entries of ",
 }  # fmt: skip
 
+NORMS = {"spectral norm": "||{}||_2", "Frobenius norm": "||{}||_F", "largest entry": "max|{}|"}
+
 
 def node_text(node: Node, known: World | None = None) -> str:
     """A node as text."""
@@ -77,12 +79,8 @@ def atom_text(symbol: sympy.Symbol, known: World) -> str:
     """A quantity as text."""
     atom = known.atoms[symbol]
     first = atom.payload[0]
-    if atom.kind == "spectral norm":
-        return f"||{node_text(first, known)}||_2"
-    if atom.kind == "Frobenius norm":
-        return f"||{node_text(first, known)}||_F"
-    if atom.kind == "largest entry":
-        return f"max|{node_text(first, known)}|"
+    if atom.kind in NORMS:
+        return NORMS[atom.kind].format(node_text(first, known))
     if atom.kind == "largest of":
         return f"max({', '.join(scalar_text(value, known) for value in atom.payload)})"
     if atom.kind in ("largest over", "sum over"):

@@ -37,10 +37,17 @@ def _below_largest(w: Writer, values: list[Any]) -> list[Reason]:
     return [one_of(w, value, values, ONE, ["terms"]) for value in values]
 
 
+def instance(
+    w: Writer, rule: str, of: list[Any], rest: Reason, whys: list[Reason] | None = None, times: Any = ONE
+) -> Reason:
+    """A reason by a multiple of what a rule of the checker says of nodes and scalars, and by what is left."""
+    return ["instance", rule, list(map(w.operand, of)), whys or [], w.scalar(times), rest]
+
+
 def one_of(w: Writer, value: Any, values: list[Any], multiplier: Any, reason: Reason) -> Reason:
     """A reason by a multiple of: one of several numbers is at most their largest."""
     every = [value, *(other for other in values if other != value)]
-    return ["instance", "one of several", list(map(w.scalar, every)), [], w.scalar(multiplier), reason]
+    return instance(w, "one of several", every, reason, times=multiplier)
 
 
 class TwoBlocks:
@@ -78,8 +85,8 @@ class TwoBlocks:
     # -- squares -------------------------------------------------------------------------------------------------------
 
     def _gain_of_two(self) -> Reason:
-        places = list(map(self.w.node, self._blocks(self._gain_in(self.entry.right))))
-        return ["instance", "smallest gain of two blocks", places, [], self.w.scalar(1), ["terms"]]
+        blocks = self._blocks(self._gain_in(self.entry.right))
+        return instance(self.w, "smallest gain of two blocks", list(blocks), ["terms"])
 
     def _gain_of_product(self) -> Reason:
         (step,) = (step for step in self.entry.steps if step.rule == GAIN_OF_PRODUCT)
@@ -88,8 +95,7 @@ class TwoBlocks:
             factored(self.w.known.atoms[s].payload[0], M) for s in step.bound.free_symbols & self.w.known.atoms.keys()
         )
         parts = next(filter(None, found))
-        places = [self.w.node(M), *map(self.w.node, parts)]
-        return ["denominators", ["instance", GAIN_OF_PRODUCT, places, [], self.w.scalar(1), ["terms"]]]
+        return ["denominators", instance(self.w, GAIN_OF_PRODUCT, [M, *parts], ["terms"])]
 
     def _roots(self) -> Reason:
         """The root is at most the sum of both, in either order of the two numbers of which the largest is spoken."""
@@ -105,8 +111,7 @@ class TwoBlocks:
             x, y = next(pair for pair in itertools.product(*squares) if sympy.expand(sum(pair) - step.bound) == 0)
             why = ["facts", [[_number(w, known, value - other), w.scalar(size)]], ["terms"]]
             whys = [why if term.is_Add else ["terms"] for term in (x, y)]
-            places = [w.scalar(x), w.scalar(y)]
-            cases.append([w.scalar(value), ["instance", ROOT, places, whys, w.scalar(1), ["terms"]]])
+            cases.append([w.scalar(value), instance(w, ROOT, [x, y], ["terms"], whys)])
         return ["cases", w.scalar(several), cases]
 
     def _case(self, several: Any, value: Any, members: list[Any]) -> list[Any]:
@@ -194,14 +199,7 @@ class TwoBlocks:
         norms = [norm(SPECTRAL, block) for block in blocks]
         larger = {"rule": "norm of two blocks of bounded norm", "arguments": [w.scalar(largest(norms)), *places],
                   "reasons": _below_largest(w, norms)}  # fmt: skip
-        at_least = [
-            "instance",
-            "smallest gain of two blocks of bounded gain",
-            [w.scalar(s), *places],
-            whys,
-            w.scalar(1),
-            rest,
-        ]
+        at_least = instance(w, "smallest gain of two blocks of bounded gain", [s, *blocks], rest, whys)
         arguments = [w.scalar(g), w.scalar(factor * root), w.scalar(1 / (factor * root))]
         smaller = {
             "rule": "from below",
@@ -216,14 +214,7 @@ class TwoBlocks:
         """(t^2 + r)^(1/2) <= t above, as s^2 + r <= s^2 above^2 and s <= t; both over s below."""
         w, r = self.w, coherence(*blocks)
         excess, block = above**2 - 1, blocks[[norm(SPECTRAL, X) for X in blocks].index(size)]
-        reason = [
-            "instance",
-            "smallest gain at most norm",
-            [w.node(block)],
-            [],
-            w.scalar(excess * (size + s)),
-            ["terms"],
-        ]
+        reason = instance(w, "smallest gain at most norm", [block], ["terms"], times=excess * (size + s))
         reason = one_of(w, size, [norm(SPECTRAL, X) for X in blocks], excess * (t + size), reason)
         reason = ["squares", self._by_facts(known, s**2 * excess - r, reason)]
         one, other, shared = sympy.sqrt(t**2 + r), t * above, 1 / (s * below)

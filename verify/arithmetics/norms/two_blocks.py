@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy
 
@@ -23,7 +23,7 @@ from verify.arithmetics.norms.signs import is_nonnegative, is_positive, symbols_
 from verify.arithmetics.norms.statements import RuleBound, rule
 from verify.arithmetics.norms.telescoping import HALF
 from verify.arithmetics.norms.text import scalar_text
-from verify.arithmetics.norms.world import Node, world
+from verify.arithmetics.norms.world import Node, quantities_in, quantity, world
 
 #: Rules by the names that steps have.
 NORM, PRODUCT = "norm of two blocks", "product of blocks"
@@ -78,12 +78,8 @@ def _norm_of_two(kind: str, node: Node) -> Iterator[RuleBound]:
     rests_on=("product", "blocks"),
 )
 def _product_of_blocks(kind: str, node: Node) -> Iterator[RuleBound]:
-    known = world()
-    for target in sorted(known.targets if kind == FROBENIUS else (), key=sympy.default_sort_key):
-        atom = known.atoms.get(target)
-        if atom is None or atom.kind != SPECTRAL:
-            continue
-        M = nodes.transposed(atom.payload[0])
+    for target in quantities_in(world().targets, SPECTRAL) if kind == FROBENIUS else ():
+        M = nodes.transposed(world().atoms[target].payload[0])
         parts = factored(node, M)
         if parts is not None:
             written = functools.partial(_as_product, M, parts)
@@ -141,8 +137,7 @@ def derived_by_blocks(left: Any, right: Any) -> Between | None:
 
 
 def _gains(value: Any) -> list[Any]:
-    known = world().atoms
-    return [g for g in sorted(symbols_of(value), key=sympy.default_sort_key) if g in known and known[g].kind == GAIN]
+    return quantities_in(symbols_of(value), GAIN)
 
 
 def _follows(left: Any, right: Any, own: list[Any]) -> bool:
@@ -199,8 +194,8 @@ def _gain_of_product(left: Any, right: Any) -> Between | None:
     """The square of a gain by the quotient of ||A x||^2 by ||x||^2, where the right side divides by that."""
     known = world().atoms
     divisors = [power.base for power in right.atoms(sympy.Pow) if power.exp == -1]
-    norms = [s for s in symbols_of(right) if s in known and known[s].kind == FROBENIUS] if divisors else []
-    for g, image in itertools.product(_gains(left), sorted(norms, key=sympy.default_sort_key)):
+    norms = quantities_in(symbols_of(right), FROBENIUS) if divisors else []
+    for g, image in itertools.product(_gains(left), norms):
         parts = factored(known[image].payload[0], known[g].payload[0])
         whole = _squares(parts) if parts is not None else ZERO
         if whole in divisors:
@@ -229,9 +224,7 @@ def _split_roots(left: Any, right: Any) -> Between | None:
 def largest_of_two(value: Any) -> list[Any]:
     """The quantities in a scalar that are the largest of two numbers, in a fixed order."""
     known = world().atoms
-    found = [
-        s for s in symbols_of(value) if s in known and known[s].kind == "largest of" and len(known[s].payload) == 2
-    ]
+    found = [s for s in quantities_in(symbols_of(value), "largest of") if len(known[s].payload) == 2]
     return sorted(found, key=lambda symbol: str(known[symbol].payload))
 
 
@@ -288,11 +281,13 @@ def roots_of(value: Any, exponent: Any) -> list[Any]:
     return [sympy.sqrt(factor.base) for factor in factors if factor.exp == exponent]
 
 
-class _Case:
+class _Case(NamedTuple):
     """What holds where one of two gains is the smaller one."""
 
-    def __init__(self, smaller: Any, facts: list[Any], rights: list[Any], changes: dict[Any, Any]) -> None:
-        self.smaller, self.facts, self.rights, self.changes = smaller, facts, rights, changes
+    smaller: Any
+    facts: list[Any]
+    rights: list[Any]
+    changes: dict[Any, Any]
 
 
 def _cases(A: Node, B: Node, right: Any) -> list[_Case]:
@@ -366,12 +361,11 @@ def _is_at_most(left: Any, right: Any, own: list[Any]) -> bool:
 @rule(SMALLER, says="what holds with each of two gains in the place of the smaller one holds")
 def _by_smaller_block(left: Any, right: Any) -> Between | None:
     """A scalar in the smaller of two gains, in both cases."""
-    known = world().atoms
     for several in largest_of_two(left):
-        gains = [-value for value in known[several].payload]
-        if not all(g in known and known[g].kind == GAIN for g in gains):
+        gains = [-value for value in world().atoms[several].payload]
+        if any(quantity(g, GAIN) is None for g in gains):
             continue
-        A, B = (known[g].payload[0] for g in gains)
+        A, B = (world().atoms[g].payload[0] for g in gains)
         every = _cases(A, B, right)
         if all(
             any(_is_at_most(left.xreplace(case.changes), lower, case.facts) for lower in case.rights) for case in every

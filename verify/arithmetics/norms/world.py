@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -220,6 +220,19 @@ def world() -> World:
     if found is None:
         raise ArithmeticUnsupported("norms are derived within `norms.derivation()` only")
     return found
+
+
+def quantity(symbol: Any, *kinds: str) -> Atom | None:
+    """What a symbol is a quantity of, if it is one, and of one of these kinds."""
+    atom = world().atoms.get(symbol)
+    return atom if atom is not None and (not kinds or atom.kind in kinds) else None
+
+
+def quantities_in(symbols: Iterable[Any], *kinds: str) -> list[Any]:
+    """The quantities among some symbols, of these kinds, in a fixed order."""
+    known = world().atoms
+    found = [symbol for symbol in symbols if symbol in known and (not kinds or known[symbol].kind in kinds)]
+    return sorted(found, key=sympy.default_sort_key) if len(found) > 1 else found
 
 
 def resumed(known: World) -> contextlib.AbstractContextManager[World]:

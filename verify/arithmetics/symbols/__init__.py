@@ -4,7 +4,7 @@ A matrix is a sum of (coefficient) x (product of named tensors, Kronecker deltas
 are symbols.  Importing this package teaches the primitives of `verify.matrix` to work on it.
 """
 
-from verify.arithmetics.symbols import (
+from verify.arithmetics.symbols import (  # noqa: F401  (gives the primitives their forms)
     exponential_sums,
     indexed_forms,
     iteration_forms,
@@ -19,18 +19,4 @@ from verify.arithmetics.symbols import (
 from verify.arithmetics.symbols.indexed import Indexed, named
 from verify.arithmetics.symbols.summation import SummationIndex
 
-__all__ = [
-    "Indexed",
-    "SummationIndex",
-    "exponential_sums",
-    "indexed_forms",
-    "iteration_forms",
-    "jacobians",
-    "matrix_exponential_rules",
-    "named",
-    "pairings",
-    "positions",
-    "product_rules",
-    "ragged",
-    "recurrences",
-]
+__all__ = ["Indexed", "SummationIndex", "named"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from verify.arithmetics.symbols.intertwining import Exponential, exponentials
-from verify.arithmetics.symbols.uses import UseSearch
+from verify.arithmetics.symbols.uses import UseSearch, bound_at, use_at
 from verify.kernel.expressions import Language
 from verify.kernel.identities import Entries
 from verify.kernel.normal_forms import Factor, Form, Index, Key
@@ -43,8 +43,7 @@ def _uses(search: UseSearch, key: Key, factor: Factor, turned: bool, value: Any)
     apart = {index: search.reader.fresh() for index in (above, beside) if any(index in at for _, at, _ in rest)}
     times = search.reader.product(rest, value, {**shown, **apart})
     more = [["unit", int(index == beside), name] for index, name in apart.items()]
-    over = [[shown[i], i[1]] for i in shown if i not in search.open and i != beside]
-    over += [[name, index[1]] for index, name in apart.items()]
+    over = bound_at(shown, [i for i in shown if i not in search.open and i != beside]) + bound_at(apart, list(apart))
     times = ["*", times, ["unit", 0, shown[above]], *more]
     names = [search.reader.fresh() for _ in range(1 + 2 * len(rows))]
     block, *ends = names
@@ -58,26 +57,21 @@ def _uses(search: UseSearch, key: Key, factor: Factor, turned: bool, value: Any)
     gap = ["+", ["unit", 0, block], ["*", ["q", -1, 1], ["unit", 1, block]]]
     at_end = ["*", gap, *(["delta", name, shown[j]] for name, j in zip(left, columns, strict=True))]
     at_rows = [shown[above], *(shown[i] for i in rows)]
+    moved = [
+        one.argument,
+        [[[n, i[1]] for n, i in zip(ends, [*rows, *rows], strict=True)], inner],
+        [[*pair, *own], first],
+        [],
+    ]
     return [
-        {
-            "rule": "intertwined exponentials",
-            "arguments": [
-                one.argument,
-                [[[n, i[1]] for n, i in zip(ends, [*rows, *rows], strict=True)], inner],
-                [[*pair, *own], first],
-                [],
-            ],
-            "at": [*at_rows, *(shown[j] for j in columns)],
-            "over": over,
-            "times": times,
-        },
-        {
-            "rule": "exponential of what annihilates",
-            "arguments": [one.argument, [pair, at_end], []],
-            "at": at_rows,
-            "over": over,
-            "times": ["*", ["q", -1, 1], times],
-        },
+        use_at("intertwined exponentials", moved, [*at_rows, *(shown[j] for j in columns)], over, times),
+        use_at(
+            "exponential of what annihilates",
+            [one.argument, [pair, at_end], []],
+            at_rows,
+            over,
+            ["*", ["q", -1, 1], times],
+        ),
     ]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.constants import Constant
-from verify.arithmetics.formal import Formal
+from verify.arithmetics.formal import EntryByEntry, Formal
 from verify.arithmetics.symbols.heads import unit
 from verify.arithmetics.symbols.indexed import Indexed, filled, identity, lifted
 from verify.arithmetics.symbols.positions import in_blocks
@@ -26,14 +26,12 @@ _total = functools.partial(functools.reduce, operator.add)
 MOST_NUMBERS = 64
 
 
-class Blocks(Formal):
+class Blocks(EntryByEntry):
     """A grid of `Indexed` matrices; blocks of one row have equally many rows, of one column equally many columns.
 
     A grid that is written as one column interleaves the rows of its blocks: such a column keeps its blocks, each with
     a tag (sizes of the rows and columns of blocks, and its place among them), and takes part in sums and multiples only.
     """
-
-    __array_ufunc__ = None
 
     def __init__(self, grid: Sequence[Sequence[Indexed]], tags: Sequence[Any] = ()) -> None:
         self.grid = [list(row) for row in grid]
@@ -74,6 +72,11 @@ class Blocks(Formal):
     def _require_plain(self, operation: str) -> None:
         if any(tag is not None for tag in self.tags):
             raise ArithmeticUnsupported(f"{operation} of a column of interleaved blocks")
+
+    @property
+    def every(self) -> list[Indexed]:
+        """All blocks, row by row."""
+        return [block for row in self.grid for block in row]
 
     def each(self, function: Callable[[Indexed], Indexed]) -> Blocks:
         """A function of every block."""
@@ -147,27 +150,8 @@ class Blocks(Formal):
             tags += [tag] * (height if single else 1)
         return Blocks(rows, tags)
 
-    def __add__(self, other: Any) -> Any:
-        return self if isinstance(other, int) and other == 0 else self._with(other, lambda a, b: a + b)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a - b)
-
-    def __rsub__(self, other: Any) -> Any:
-        return (-self) + other
-
-    def __neg__(self) -> Blocks:
-        return self.each(lambda block: -block)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a * b)
-
-    __rmul__ = __mul__
-
     def __truediv__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: a / b)
+        return self._with(other, operator.truediv)
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, Indexed):
@@ -233,7 +217,7 @@ class Blocks(Formal):
         if axis == 0:
             return self.T.sum(1).T
         if axis is None:
-            return _total([block.sum() for row in self.grid for block in row])
+            return _total([block.sum() for block in self.every])
         if axis == 1:
             sums = [_total([block.sum(1) for block in row]).reshape(-1, 1) for row in self.grid]
             return _single(Blocks([[block] for block in sums]))
@@ -343,3 +327,11 @@ def _unit(count: int, place: int) -> Indexed:
     if count == 1:
         return lifted(1).reshape(1, 1)
     return Indexed(sum_of_head(unit(size, place)), (1, 0))
+
+
+def as_matrix(operand: Any) -> Indexed:
+    """An operand, or blocks of one shape, as one matrix."""
+    found = merged(operand) if isinstance(operand, Blocks) else lifted(operand)
+    if not isinstance(found, Indexed):
+        raise ArithmeticUnsupported(f"{operand!r} as one matrix")
+    return found

@@ -77,7 +77,7 @@ def parts_of(value: Any) -> list[Indexed]:
     if isinstance(value, (list, tuple)):
         return [part for item in value for part in parts_of(item)]
     if isinstance(value, Blocks):
-        return [block for row in value.grid for block in row]
+        return value.every
     found = lifted(value)
     if not isinstance(found, Indexed):
         raise ArithmeticUnsupported(f"a side of the identity is {value!r}")
@@ -88,13 +88,14 @@ def parts_of(value: Any) -> list[Indexed]:
 
 def difference(left: Any, right: Any) -> list[Sum]:
     """left - right block by block; raises `InputError` where the shapes do not agree."""
-    if isinstance(left, Blocks) and isinstance(right, Blocks) and left.partition != right.partition:
-        left, right = left.by_single_rows(), right.by_single_rows()
-    if isinstance(left, Blocks) and isinstance(right, Blocks) and left.partition != right.partition:
-        raise InputError("the sides", f"blocks of {left.partition}", str(right.partition))
-    if isinstance(left, Blocks) and isinstance(right, Blocks) and left.tags != right.tags:
-        raise InputError("the sides", "blocks interleaved alike", "others")
-    if isinstance(left, Blocks) != isinstance(right, Blocks):
+    if isinstance(left, Blocks) and isinstance(right, Blocks):
+        if left.partition != right.partition:
+            left, right = left.by_single_rows(), right.by_single_rows()
+        if left.partition != right.partition:
+            raise InputError("the sides", f"blocks of {left.partition}", str(right.partition))
+        if left.tags != right.tags:
+            raise InputError("the sides", "blocks interleaved alike", "others")
+    elif isinstance(left, Blocks) or isinstance(right, Blocks):
         raise InputError("the sides", "both split into blocks, or neither", f"{left!r} and {right!r}")
     ours, theirs = parts_of(left), parts_of(right)
     if len(ours) != len(theirs):

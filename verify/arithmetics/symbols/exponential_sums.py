@@ -123,7 +123,6 @@ def _logits(made: Head) -> Sum | None:
     labels = list(range(count + 1))
     found = Sum(slots, {})
     for head, indices in key:
-        assert head.inner is not None
         places = [count if i == column else i for i in indices]
         if len(set(places)) < len(places):
             return None

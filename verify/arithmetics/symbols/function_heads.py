@@ -7,13 +7,16 @@ Entrywise: exp (of a sum, the product of the exponentials of its terms), powers,
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import sympy
 
 from verify.arithmetics.symbols.canonical import Factor, canonical, components
+from verify.arithmetics.symbols.head_kinds import below, head_kind, scaled_latex, times_change
 from verify.arithmetics.symbols.heads import Head, head
 from verify.arithmetics.symbols.scalars import ONE, Scalar, rational_scalar, scalar
 from verify.arithmetics.symbols.sums import (
@@ -58,40 +61,25 @@ def _restricted(inner: Sum, kept: Sequence[int]) -> Sum:
     return inner
 
 
-def function_of(kind: str, inner: Sum, parameter: object = None, movable: Sequence[Sequence[int]] = ()) -> Sum:
+def function_of(kind: str, inner: Sum, parameter: Any = None, movable: Sequence[Sequence[int]] = ()) -> Sum:
     """The head `kind` of `inner`, over its slots.
 
     Slots within each of the groups `movable` may be exchanged, which brings the function of a transpose and the
     transpose of a function to one form.
     """
-    count = len(inner.slots)
-    orders: list[tuple[int, ...]] = [tuple(range(count))]
-    total = 1
-    for group in movable:
-        for length in range(2, len(group) + 1):
-            total *= length
-    if movable and total <= MOST_ORDERS:
-        orders = []
-        for choice in itertools.product(*(itertools.permutations(group) for group in movable)):
-            exchanged = list(range(count))
-            for group, chosen in zip(movable, choice, strict=True):
-                for spot, slot in zip(group, chosen, strict=True):
-                    exchanged[spot] = slot
-            orders.append(tuple(exchanged))
-    best: tuple[object, Sum, tuple[int, ...]] | None = None
-    same: list[tuple[int, ...]] = []
+    orders = [tuple(range(len(inner.slots)))]
+    if movable and math.prod(math.factorial(len(group)) for group in movable) <= MOST_ORDERS:
+        choices = itertools.product(*(itertools.permutations(group) for group in movable))
+        exchanges = [dict(zip(itertools.chain(*movable), itertools.chain(*choice), strict=True)) for choice in choices]
+        orders = [tuple(exchanged.get(slot, slot) for slot in orders[0]) for exchanged in exchanges]
+    ranked = []
     for order in orders:
         moved = inner.permuted(order)
-        rank = (tuple(map(str, moved.slots)), moved.order)
-        if best is None or rank < best[0]:  # type: ignore[operator]
-            best, same = (rank, moved, order), [order]
-        elif rank == best[0]:
-            same.append(order)
-    assert best is not None
-    _, chosen_inner, first = best
+        ranked.append(((tuple(map(str, moved.slots)), moved.order), order, moved))
+    least, first, chosen = min(ranked, key=lambda item: item[0])
     place = {slot: k for k, slot in enumerate(first)}
-    symmetries = [(tuple(place[slot] for slot in order), 1) for order in same]
-    made = head(kind, kind, chosen_inner.slots, symmetries, chosen_inner, parameter)  # type: ignore[arg-type]
+    symmetries = [(tuple(place[slot] for slot in order), 1) for rank, order, _ in ranked if rank == least]
+    made = head(kind, kind, chosen.slots, symmetries, chosen, parameter)
     return single(made, first, inner.slots)
 
 
@@ -132,7 +120,6 @@ def exponential(inner: Sum) -> Sum:
         elif len(key) == 1 and key[0][0].kind == "log" and coefficient.is_one and not _has_summed(key[0], inner):
             note_rule(EXP_OF_LOG)
             log_head, indices = key[0]
-            assert log_head.inner is not None
             parts.append(_placed(log_head.inner, indices, inner.slots))
         else:
             parts.append(_entrywise("exp", Sum(inner.slots, {key: ONE}), coefficient))
@@ -147,7 +134,6 @@ def logarithm(inner: Sum) -> Sum:
     if only is not None and plain and only[0][0][0].kind == "exp":
         note_rule(LOG_OF_EXP)
         made, indices = only[0][0]
-        assert made.inner is not None
         found = _placed(made.inner, indices, inner.slots)
         return found.times(made.parameter)
     return _entrywise("log", inner)
@@ -226,10 +212,10 @@ def power(inner: Sum, exponent: Fraction) -> Sum:
         alone = not _has_summed(factor, inner)
         if alone and made.kind == "exp":
             note_rule(POWER_OF_EXP)
-            found = _entrywise("exp", made.inner, made.parameter * rational_scalar(exponent))  # type: ignore[arg-type]
+            found = _entrywise("exp", made.inner, made.parameter * rational_scalar(exponent))
         elif alone and made.kind == "power" and (whole or made.parameter.denominator == 2 or (len(key) == 1 and plain)):
             note_rule(POWER_OF_POWER)
-            found = power(made.inner, made.parameter * exponent)  # type: ignore[arg-type]
+            found = power(made.inner, made.parameter * exponent)
         elif alone and whole and made.kind not in ("delta", "unit", "step"):
             if len(key) > 1:
                 note_rule(POWER_OF_FACTORS)
@@ -250,17 +236,6 @@ def power(inner: Sum, exponent: Fraction) -> Sum:
     elif not coefficient.is_one:
         parts.append(constant(coefficient.power(exponent), inner.slots))
     return product_of_sums(parts, inner.slots).times(outside)
-
-
-def of_entries(kind: str, inner: Sum, parameter: Any) -> Sum:
-    """The entrywise function that a head of this kind and parameter stands for, of another argument."""
-    if kind == "exp":
-        return exponential(inner.times(parameter))
-    if kind == "power":
-        return power(inner, parameter)
-    if kind == "step":
-        return step_of(inner)
-    return logarithm(inner)
 
 
 @as_built("relu")
@@ -337,3 +312,78 @@ def inverse_of(inner: Sum, rows: int) -> Sum:
     symmetries = [(tuple(back), 1)] if turned.key == inner.key and turned_scale == scale else []
     made = head("inverse", "inverse", turned.slots, symmetries, inner, rows)
     return sum_of_head(made).times(scale.power(Fraction(-1)))
+
+
+# -- their values, texts and derivatives -------------------------------------------------------------------------------
+
+
+def _softmax_in_floats(made: Head, point: Any) -> Any:
+    logits = point.values(made.inner)
+    over = tuple(range(logits.ndim - made.parameter, logits.ndim))
+    weights = np.exp(logits - logits.max(axis=over, keepdims=True))
+    return weights / weights.sum(axis=over, keepdims=True)
+
+
+def _of_softmax(made: Head, change: Sum) -> Sum:
+    """dA_j = A_j (dT_j - sum_l A_l dT_l) for the softmax over the last slots."""
+    count, slots = len(made.sizes), list(range(len(change.slots)))
+    elsewhere = [slot if slot < count - made.parameter else 1000 + slot for slot in range(count)]
+    itself = sum_of_head(made)
+    first = contract([(itself, slots[:count]), (change, slots)], slots)
+    mean = contract([(itself, slots[:count]), (itself, elsewhere), (change, [*elsewhere, *slots[count:]])], slots)
+    return first.plus(mean, -ONE)
+
+
+def _inverse_in_floats(made: Head, point: Any) -> Any:
+    matrix = point.values(made.inner)
+    return np.linalg.inv(matrix.reshape(math.prod(matrix.shape[: made.parameter]), -1))
+
+
+def _of_inverse(made: Head, change: Sum) -> Sum:
+    """d M^-1 = -M^-1 dM M^-1; the slots of the inverse are the columns of M, then its rows."""
+    rows, count, itself = made.parameter, len(made.sizes), sum_of_head(made)
+    left_row, right_column = ([start + k for k in range(rows)] for start in (1000, 2000))
+    parts = [
+        (itself, [*range(rows), *left_row]),
+        (change, [*left_row, *right_column, *range(count, len(change.slots))]),
+        (itself, [*right_column, *range(rows, count)]),
+    ]
+    return contract(parts, list(range(len(change.slots)))).times(-ONE)
+
+
+head_kind(
+    "exp",
+    values=lambda made, point: np.exp(point.number(made.parameter.expression) * point.values(made.inner)),
+    latex=lambda made, at, text: rf"\exp({scaled_latex(made.parameter, f'({text(made.inner)})')}){below(at)}",
+    again=lambda inner, factor: exponential(inner.times(factor)),
+    along=lambda made, change: times_change(sum_of_head(made), change).times(made.parameter),
+)
+head_kind(
+    "power",
+    values=lambda made, point: point.values(made.inner) ** float(made.parameter),
+    latex=lambda made, at, written: rf"({written(made.inner)}){below(at)}^{{{made.parameter}}}",
+    again=power,
+    along=lambda made, change: times_change(power(made.inner, made.parameter - 1), change).times(
+        rational_scalar(made.parameter)
+    ),
+)
+head_kind(
+    "log",
+    values=lambda made, point: np.log(point.values(made.inner)),
+    again=lambda inner, _: logarithm(inner),
+    along=lambda made, change: times_change(power(made.inner, Fraction(-1)), change),
+)
+head_kind(
+    "step",
+    values=lambda made, point: point.values(made.inner) > 0,
+    again=lambda inner, _: step_of(inner),
+    flat=True,  # where it has a derivative
+)
+head_kind("softmax", values=_softmax_in_floats, again=softmax_of, along=_of_softmax)
+head_kind(
+    "inverse",
+    values=_inverse_in_floats,
+    latex=lambda made, at, written: rf"[({written(made.inner)})^{{-1}}]{below(at)}",
+    again=inverse_of,
+    along=_of_inverse,
+)

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 Size = Any
-#: The sum that a function is applied to; sums are made of heads, so that they are not named here.
+#: The sum that a function is applied to, None of a tensor; sums are made of heads, so that they are not named here.
 Inner = Any
 #: A permutation of the slots of a head under which its entries keep their value, up to the sign.
 Symmetry = tuple[tuple[int, ...], int]
@@ -36,7 +36,7 @@ class Head:
         name: str,
         sizes: tuple[Size, ...],
         symmetries: tuple[Symmetry, ...],
-        inner: Inner | None,
+        inner: Inner,
         parameter: Any,
         number: int,
     ) -> None:
@@ -71,7 +71,7 @@ def head(
     name: str,
     sizes: Sequence[Size],
     symmetries: Sequence[Symmetry] = (),
-    inner: Inner | None = None,
+    inner: Inner = None,
     parameter: Hashable = None,
 ) -> Head:
     """The one head with these attributes."""

@@ -10,6 +10,7 @@ import sympy
 
 from verify.arithmetics.conditions import rely_on_nonzero
 from verify.arithmetics.symbols.canonical import Key
+from verify.arithmetics.symbols.head_kinds import below, head_kind
 from verify.arithmetics.symbols.heads import Size, head, tensor
 from verify.arithmetics.symbols.part_hypotheses import SKEW_BLOCKS, skew_blocks_rule, unit_parts_rule
 from verify.arithmetics.symbols.product_rules import match, numbers_of
@@ -213,6 +214,16 @@ def _own_transpose(part: Sum) -> int | None:
 def named_part(inner: Sum, sign: int) -> Sum:
     """A matrix under a name of its own, of which it is known that its transpose is `sign` times it."""
     return sum_of_head(head("named", "named", inner.slots, [((1, 0), sign)], inner))
+
+
+head_kind(
+    "named",
+    values=lambda made, point: point.values(made.inner),
+    latex=lambda made, at, written: rf"\left({written(made.inner)}\right){below(at)}",
+    again=lambda inner, _: inner,
+    along=lambda made, change: change,
+    slope="",
+)
 
 
 def _combined(parts: Sequence[tuple[Sum, Scalar]], factor: Scalar) -> Sum:

@@ -19,7 +19,7 @@ from verify.arithmetics.symbols.block_functions import (
     matrix_exponential,
     matrix_inverse,
 )
-from verify.arithmetics.symbols.blocks import Blocks, joined, merged
+from verify.arithmetics.symbols.blocks import Blocks, as_matrix, joined
 from verify.arithmetics.symbols.families import IndexedFamily, over
 from verify.arithmetics.symbols.function_heads import (
     absolute_of,
@@ -254,11 +254,6 @@ def khatri_rao(A_blocks: Any, B_blocks: Any) -> Any:
     return _into_rows(product, index)
 
 
-def _one_matrix(operand: Any) -> Any:
-    """The operand; blocks of one shape as one matrix."""
-    return merged(operand) if isinstance(operand, Blocks) else lifted(operand)
-
-
 @form
 def indexed(pattern: str, *operands: Any) -> Indexed:
     inputs, groups = groups_of(pattern)
@@ -269,38 +264,35 @@ def indexed(pattern: str, *operands: Any) -> Indexed:
     sizes: dict[int, Any] = {}
     bound: dict[int, tuple[SummationIndex, int]] = {}
     spare = iter(range(10_000))
-    for names, operand in zip(inputs, map(_one_matrix, operands), strict=True):
+    for names, operand in zip(inputs, map(as_matrix, operands), strict=True):
         if operand.ndim != len(names):
             raise InputError("operands", f"{len(names)} indices for {names!r}", f"shape {operand.dims}")
         labels: list[int] = []
-        for name, axis in zip(names, range(operand.ndim), strict=True):
-            group = operand.sizes(axis)
+        for axis, name in enumerate(names):
+            own_sizes = operand.sizes(axis)
             if name not in places:
-                places[name] = [next(spare) for _ in group]
-                sizes.update(zip(places[name], group, strict=True))
-            if [sizes[label] for label in places[name]] != list(group):
-                raise InputError("operands", f"the sizes of index {name} of the operands before", str(group))
+                places[name] = [next(spare) for _ in own_sizes]
+                sizes.update(zip(places[name], own_sizes, strict=True))
+            if [sizes[label] for label in places[name]] != list(own_sizes):
+                raise InputError("operands", f"the sizes of index {name} of the operands before", str(own_sizes))
             labels += places[name]
         for index in operand.bound:
             if index.number not in bound:
                 bound[index.number] = (index, next(spare))
             labels.append(bound[index.number][1])
         parts.append((operand.value, labels))
-    out, axes, used = [], [], set()
+    out, axes, used = list[int](), [], set()
     for group in groups:
-        count = 0
+        before = len(out)
         for name in group:
             if name not in places:
                 raise InputError("pattern", "indices of an operand in the result", repr(name))
             for label in places[name]:
-                own = label
+                out.append(next(spare) if name in used else label)
                 if name in used:
-                    own = next(spare)
-                    parts.append((sum_of_head(delta(sizes[label])), [label, own]))
-                out.append(own)
-                count += 1
+                    parts.append((sum_of_head(delta(sizes[label])), [label, out[-1]]))
             used.add(name)
-        axes.append(count)
+        axes.append(len(out) - before)
     kept = [bound[number] for number in sorted(bound)]
     value = contract(parts, [*out, *(label for _, label in kept)], sizes)
     return Indexed(value, axes, [index for index, _ in kept])

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from verify.arithmetics.symbols.uses import UseSearch
+from verify.arithmetics.symbols.uses import UseSearch, bound_at, use_at
 from verify.kernel.identities import Entries, product_of
 from verify.kernel.normal_forms import ONE, Factor, Form, Index, Key
 
@@ -36,11 +36,6 @@ def exponentials(search: UseSearch, form: Form) -> Iterator[tuple[Key, Factor]]:
         for factor in key:
             if search.algebra.kinds[factor[0]] == "expm" and factor[2] == 1:
                 yield key, factor
-
-
-def _names(search: UseSearch, key: Key) -> tuple[dict[Index, str], list[Index]]:
-    over = sorted({i for _, at, _ in key for i in at if i[0] < 0}, reverse=True)
-    return {**search.open, **{index: search.reader.fresh() for index in over}}, over
 
 
 def _inside(search: UseSearch, shown: dict[Index, str], over: Sequence[Index]) -> dict[str, Index]:
@@ -81,7 +76,7 @@ def through(search: UseSearch, form: Form) -> Form | None:
     """exp(M) A gives way to A exp(N), for an N that has its exponential in the form."""
     every = list(exponentials(search, form))
     for (key, factor), turned in itertools.product(every, (False, True)):
-        shown, over = _names(search, key)
+        shown, over = search.named(key)
         one = Exponential(search, factor, shown, turned)
         rest = [other for other in key if other != factor]
         if any(index[0] >= 0 or index in one.rows for index in one.columns):
@@ -127,8 +122,7 @@ def _passed(
     if any(i in kept and i not in ends and i[0] < 0 for _, at, _ in factors for i in at):
         return None
     names = {index: search.reader.fresh() for index in places}
-    bound = [[names[index], index[1]] for index in places]
-    argument = [bound, search.reader.of_form(A, {**search.open, **names})]
+    argument = [bound_at(names, places), search.reader.of_form(A, {**search.open, **names})]
     scope = _inside(search, shown, [i for i in over if i in kept])
     inner = scope | {names[index]: index for index in places}
     count = len(one.rows)
@@ -143,20 +137,16 @@ def _passed(
     uses = _vanishing(search, search.algebra.plus([(sides[0], ONE), (sides[1], -ONE)]), inner)
     if uses is None:
         return None
-    use = {
-        "rule": "intertwined exponentials",
-        "arguments": [one.argument, two.argument, argument, uses],
-        "at": [shown[index] for index in (*one.rows, *ends)],
-        "over": [[shown[index], index[1]] for index in over if index in kept],
-        "times": search.reader.product(outside, form[key], shown),
-    }
-    return search.after(form, key, use)
+    at, summed = [shown[index] for index in (*one.rows, *ends)], bound_at(shown, [i for i in over if i in kept])
+    times = search.reader.product(outside, form[key], shown)
+    arguments = [one.argument, two.argument, argument, uses]
+    return search.after(form, key, use_at("intertwined exponentials", arguments, at, summed, times))
 
 
 def fixed(search: UseSearch, form: Form) -> Form | None:
     """All terms c exp(M) v with one c give way to c v, where M times the sum of the v is 0."""
     for (key, factor), turned in itertools.product(list(exponentials(search, form)), (False, True)):
-        one = Exponential(search, factor, _names(search, key)[0], turned)
+        one = Exponential(search, factor, search.named(key)[0], turned)
         if any(index[0] < 0 for index in factor[1][search.algebra.owns[factor[0]] :]):
             continue
         rows, columns = ([search.algebra.fresh(size) for size in one.sizes] for _ in range(2))
@@ -179,7 +169,7 @@ def _outside_and_vector(
     search: UseSearch, key: Key, item: Factor, turned: bool, one: Exponential, rows: list[Index], columns: list[Index]
 ) -> tuple[Form, Form] | None:
     """A term with an exponential as what is multiplied from the left, over its rows, and what it is applied to."""
-    ends = Exponential(search, item, _names(search, key)[0], turned)
+    ends = Exponential(search, item, search.named(key)[0], turned)
     rest = [f for f in key if f != item]
     summed = [i for i in ends.columns if i[0] < 0]
     if any(i[0] >= 0 for i in one.rows) and ends.rows != one.rows:
@@ -211,20 +201,18 @@ def _with_fixed(
     if uses is None:
         return None
     is_open = all(index[0] >= 0 for index in one.rows)
-    use = {
-        "rule": "exponential of what annihilates",
-        "arguments": [one.argument, [[[names[k], k[1]] for k in columns], search.reader.of_form(vector, shown)], uses],
-        "at": [search.open[i] if is_open else names[k] for i, k in zip(one.rows, rows, strict=True)],
-        "over": [] if is_open else [[names[k], k[1]] for k in rows],
-        "times": search.reader.of_form(outside, shown),
-    }
-    return search.after(form, key, use)
+    arguments = [one.argument, [bound_at(names, columns), search.reader.of_form(vector, shown)], uses]
+    at, over = (
+        ([search.open[i] for i in one.rows], []) if is_open else ([names[k] for k in rows], bound_at(names, rows))
+    )
+    times = search.reader.of_form(outside, shown)
+    return search.after(form, key, use_at("exponential of what annihilates", arguments, at, over, times))
 
 
 def skew(search: UseSearch, form: Form) -> Form | None:
     """exp(M) gives way to exp(-M)^T in one of two exponentials of a skew M whose ends do not meet."""
     for key, factor in exponentials(search, form):
-        shown, over = _names(search, key)
+        shown, over = search.named(key)
         one = Exponential(search, factor, shown, False)
         fellow = [f for f in key if f[0] == factor[0] and f != factor and set(f[1]) & {*one.rows, *one.columns}]
         if not fellow:
@@ -241,13 +229,9 @@ def skew(search: UseSearch, form: Form) -> Form | None:
         if uses is None:
             continue
         other = search.reader.of_form(turned, {index: name for name, index in scope.items()})
-        use = {
-            "rule": "equal arguments",
-            "arguments": ["expm", [indices, expression], other, uses],
-            "at": [shown[index] for index in (*one.rows, *one.columns)],
-            "over": [[shown[index], index[1]] for index in over],
-            "times": search.reader.product([f for f in key if f != factor], form[key], shown),
-        }
+        at, times = (*one.rows, *one.columns), search.reader.product([f for f in key if f != factor], form[key], shown)
+        arguments = ["expm", [indices, expression], other, uses]
+        use = use_at("equal arguments", arguments, [shown[index] for index in at], bound_at(shown, over), times)
         if (found := search.after(form, key, use)) is not None:
             return found
     return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from verify.arithmetics.symbols.uses import UseSearch
+from verify.arithmetics.symbols.uses import UseSearch, bound_at, use_at
 from verify.kernel.normal_forms import ONE, Factor, Form, Key, Number, summed_in
 
 #: So many terms more may be left after these uses, which the next ones take away.
@@ -46,21 +46,14 @@ def _of_inverse(
     search: UseSearch, key: Key, one: Factor, other: Factor, place: int, times: Fraction
 ) -> list[dict[str, Any]]:
     """P M = I times one entry of P, and times the other, where both are joined at this place."""
-    shown, over = search.named(key)
+    shown, summed = search.named(key)
     rest = [factor for factor in key if factor not in (one, other)]
-    middle = shown[one[1][place]]
+    rule, over = "inverse left" if place == 1 else "inverse right", bound_at(shown, summed)
     found = []
     for factor, kept in ((one, other), (other, one)):
-        end = shown[factor[1][1 - place]]
-        found.append(
-            {
-                "rule": "inverse left" if place == 1 else "inverse right",
-                "arguments": [search.reader.argument(one, shown)],
-                "at": [end, middle] if place == 1 else [middle, end],
-                "over": over,
-                "times": search.reader.product([*rest, kept], times, shown),
-            }
-        )
+        at = [shown[factor[1][1 - place]], shown[one[1][place]]]
+        argument, outside = search.reader.argument(one, shown), search.reader.product([*rest, kept], times, shown)
+        found.append(use_at(rule, [argument], at if place == 1 else at[::-1], over, outside))
     return found
 
 
@@ -84,7 +77,7 @@ def _of_product(search: UseSearch, key: Key, factor: Factor, value: Number) -> l
         return []
     opened = {index: algebra.fresh(index[1]) for index in at}
     parts = _parts(search, algebra.instance((atom, tuple(opened[index] for index in at), ONE)))
-    shown, over = search.named(key)
+    shown, summed = search.named(key)
     if parts is None:
         return []
     names = {new: shown[old] for old, new in opened.items()}
@@ -94,10 +87,8 @@ def _of_product(search: UseSearch, key: Key, factor: Factor, value: Number) -> l
     whole = search.reader.product([(atom, at, -1)], ONE, shown)
     one_over_x, one_over_y = (["power", -1, 1, e] for e in (x, y))
     steps = [(["*", x, y], [rest, one_over_x, one_over_y]), (x, [less, whole, y, one_over_y]), (y, [less, whole])]
-    return [
-        {"rule": "power", "arguments": [[[], e], -1, 1], "at": [], "over": over, "times": ["*", *times]}
-        for e, times in steps
-    ]
+    over = bound_at(shown, summed)
+    return [use_at("power", [[[], e], -1, 1], [], over, ["*", *times]) for e, times in steps]
 
 
 def _parts(search: UseSearch, inner: Form) -> tuple[Form, Form] | None:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from verify.arithmetics.symbols.heads import Size, head
+from verify.arithmetics.symbols.head_kinds import head_kind
+from verify.arithmetics.symbols.heads import Head, Size, head
 from verify.arithmetics.symbols.sums import Sum, as_built, contract, sum_of_head
 from verify.arithmetics.tracing import handed_over
 
@@ -70,23 +71,37 @@ def slope_of(start: Sum, iteration: Iteration) -> Sum:
     return sum_of_head(head(ITERATE_SLOPE, ITERATE_SLOPE, sizes, (), start, iteration))
 
 
-def along(start: Sum, iteration: Iteration, change: Sum) -> Sum:
+def _along(made: Head, change: Sum) -> Sum:
     """The slope times a change of the start, whose first slots are those of the start."""
-    out, own = len(iteration.sizes(start)), len(start.slots)
+    out, own = len(made.sizes), len(made.inner.slots)
     middle, ends = range(out, out + own), range(out + own, out + len(change.slots))
-    return contract([(slope_of(start, iteration), range(out + own)), (change, [*middle, *ends])], [*range(out), *ends])
+    slope = slope_of(made.inner, made.parameter)
+    return contract([(slope, range(out + own)), (change, [*middle, *ends])], [*range(out), *ends])
 
 
-def slope_in_floats(iteration: Iteration, count: int, start: np.ndarray) -> np.ndarray:
+def _values(made: Head, point: Any) -> np.ndarray:
+    """The value in numbers."""
+    found = point.values(made.inner)
+    for _ in range(point.size(made.parameter.count)):
+        found = point.at({GENERIC: found}).values(made.parameter.generic_image)
+    return np.asarray(found)
+
+
+def _slope(made: Head, point: Any) -> np.ndarray:
     """The slope at a start in numbers."""
     import torch
 
+    start, iteration = point.values(made.inner), made.parameter
     rows, step = int(np.prod(start.shape[: iteration.rows], dtype=int)), handed_over(iteration.step)
 
     def value(entries: Any) -> Any:
         found = entries.reshape(rows, -1)
-        for _ in range(count):
+        for _ in range(point.size(iteration.count)):
             found = step(found)
         return found
 
     return np.asarray(torch.func.jacrev(value)(torch.as_tensor(np.ascontiguousarray(start))).detach())
+
+
+head_kind(ITERATE, values=_values, again=iterate_of, along=_along)
+head_kind(ITERATE_SLOPE, values=_slope, again=slope_of, title="second derivative of an iterate")

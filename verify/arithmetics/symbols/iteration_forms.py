@@ -8,14 +8,14 @@ from typing import Any
 
 from verify.arithmetics.formal import Formal, register_forms
 from verify.arithmetics.guarded import unguarded
-from verify.arithmetics.symbols.blocks import Blocks, merged
+from verify.arithmetics.symbols.blocks import as_matrix
 from verify.arithmetics.symbols.canonical import Factor
 from verify.arithmetics.symbols.extents import note_for_each, recording_extents
 from verify.arithmetics.symbols.heads import Head, tensor
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.iterates import GENERIC, ITERATE, Iteration, commuted_iterate, iterate_of
 from verify.arithmetics.symbols.product_rules import numbers_of, occurrences
-from verify.arithmetics.symbols.sizes import is_size, size_of
+from verify.arithmetics.symbols.sizes import steps_of
 from verify.arithmetics.symbols.summation import ANY_STEP, taken_at
 from verify.arithmetics.symbols.sums import (
     Product,
@@ -49,11 +49,8 @@ def iterated(count: Any, step: Callable[[Any], Any], start: Any) -> Any:
         return start
     if not isinstance(start, Formal):
         raise ArithmeticUnsupported(f"a symbolic number of steps from {start!r}")
-    number = size_of("count", number) if is_size(number) else None
-    if number is None:
-        raise ArithmeticUnsupported(f"{count!r} steps, which may be no number of steps")
-    point = merged(start) if isinstance(start, Blocks) else lifted(start)
-    if not isinstance(point, Indexed) or point.ndim != 2 or point.bound:
+    number, point = steps_of(count), as_matrix(start)
+    if point.ndim != 2 or point.bound:
         raise ArithmeticUnsupported(f"a symbolic number of steps from {start!r}")
     with taken_at(ANY_STEP):
         with recording_extents() as inside:

@@ -93,7 +93,7 @@ def _stacked_point(point: Blocks, layout: Any) -> list[Indexed]:
     point._require_plain("a derivative")
     if len(point.grid[0]) > 1 if by_rows else len(point.grid) > 1:
         raise ArithmeticUnsupported(f"a derivative with respect to {point!r}, whose blocks interleave")
-    return [block for row in point.grid for block in row]
+    return point.every
 
 
 def _jacobian_in_blocks(f: Callable[..., Any], arguments: Mapping[str, Any], wrt: str, layout: Any) -> Any:
@@ -131,7 +131,7 @@ def _hessian_in_blocks(f: Callable[..., Any], arguments: Mapping[str, Any], wrt:
 def parts_along(value: Any) -> list[Indexed]:
     """The operands that a value consists of."""
     found = lifted(value)
-    return [block for row in found.grid for block in row] if isinstance(found, Blocks) else [found]
+    return found.every if isinstance(found, Blocks) else [found]
 
 
 def hessian(f: Callable[..., Any], arguments: Mapping[str, Any], wrt: tuple[str, str], layout: Any) -> Any:

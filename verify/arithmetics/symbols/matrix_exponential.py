@@ -8,13 +8,16 @@ exp [[M, E], [0, N]] has the corner D(M, N)_{ik,lj} E_kl.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import numpy as np
 import sympy
 
+from verify.arithmetics import block_exponentials
 from verify.arithmetics.symbols.canonical import Factor
+from verify.arithmetics.symbols.head_kinds import below, head_kind
 from verify.arithmetics.symbols.heads import Head, Symmetry, delta, generated_group, head, unit
 from verify.arithmetics.symbols.scalars import scalar
 from verify.arithmetics.symbols.sums import (
@@ -50,7 +53,6 @@ class Leg(NamedTuple):
 @functools.lru_cache(maxsize=4096)
 def legs_of(made: Head) -> tuple[Leg, ...]:
     """The legs of a head of one of the kinds `LEGGED`."""
-    assert made.inner is not None
     parts = [part_of_pair(made.inner, which) for which in (0, 1)] if made.kind == "dexpm" else [made.inner]
     return tuple(Leg(part, part.permuted([1, 0]), 2 * k, 2 * k + 1) for k, part in enumerate(parts))
 
@@ -177,3 +179,51 @@ def _is_identity_at(key: Sequence[Factor], row: int, column: int) -> bool:
     """Whether a product is a delta of two slots that are in no other factor: blocks on a diagonal may differ."""
     at = [(made.kind, indices) for made, indices in key if row in indices or column in indices]
     return at == [("delta", (row, column))]
+
+
+# -- their values, texts and derivatives -------------------------------------------------------------------------------
+
+
+def _slope(made: Head, change: Sum) -> Sum:
+    """d exp(M)_ij = D(M, M)_{ik,lj} dM_kl, the Frechet derivative."""
+    ends = range(2, len(change.slots))
+    frechet = frechet_derivative(made.inner, made.inner)
+    return contract([(frechet, [0, 100, 101, 1]), (change, [100, 101, *ends])], [0, 1, *ends])
+
+
+def _derivative_in_floats(made: Head, point: Any) -> np.ndarray:
+    M, N = (point.values(leg.matrix) for leg in legs_of(made))
+    found = np.empty((*M.shape, *N.shape))
+    for b, c in np.ndindex(len(M), len(N)):
+        entry = np.outer(np.eye(len(M))[b], np.eye(len(N))[c])
+        found[:, b, c, :] = block_exponentials.corner(M, entry, N)
+    return found
+
+
+def _derivative_latex(made: Head, at: Sequence[str], written: Callable[..., str]) -> str:
+    first, second = (rf"\operatorname{{expm}}({written(leg.matrix)})" for leg in legs_of(made))
+    one, two = " ".join(at[:2]), " ".join(at[2:])
+    return rf"\int_0^1 [{first}^{{s}}]_{{{one}}}\, [{second}^{{1-s}}]_{{{two}}}\,ds"
+
+
+INTEGRAL = "derivative of an integral of matrix exponentials"
+head_kind(
+    "expm",
+    values=lambda made, point: block_exponentials.exponential(point.values(made.inner)),
+    again=lambda inner, _: exponential_of_matrix(inner),
+    along=_slope,
+)
+head_kind(
+    "phi",
+    values=lambda made, point: block_exponentials.mean(point.values(made.inner)),
+    latex=lambda made, at, written: rf"\varphi({written(made.inner)}){below(at)}",
+    again=lambda inner, _: mean_exponential(inner),
+    title=INTEGRAL,
+)
+head_kind(
+    "dexpm",
+    values=_derivative_in_floats,
+    latex=_derivative_latex,
+    again=lambda inner, _: frechet_derivative(part_of_pair(inner, 0), part_of_pair(inner, 1)),
+    title=INTEGRAL,
+)

@@ -10,12 +10,10 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.symbols.canonical import Key
-from verify.arithmetics.symbols.heads import AT_STEP, Head, Size
-from verify.arithmetics.symbols.iterates import GENERIC, ITERATE, ITERATE_SLOPE, slope_in_floats
-from verify.arithmetics.symbols.matrix_exponential import LEGGED, legs_of
-from verify.arithmetics.symbols.recurrences import STEPPED, state_name
+from verify.arithmetics.symbols.head_kinds import KINDS
+from verify.arithmetics.symbols.heads import Head, Size
 from verify.arithmetics.symbols.sums import Sum
-from verify.vocabulary.errors import ArithmeticUnsupported, InputError
+from verify.vocabulary.errors import InputError
 
 
 def _contracted(factors: Sequence[tuple[np.ndarray, tuple[int, ...]]], count: int) -> np.ndarray:
@@ -125,86 +123,10 @@ class NumericPoint:
     def head(self, made: Head) -> np.ndarray:
         """The array of a tensor or function, one axis per slot."""
         if made not in self._known:
-            self._known[made] = self._evaluated(made)
+            found = np.asarray(KINDS[made.kind].values(made, self), dtype=np.float64)
+            self._known[made] = found.reshape([self.size(size) for size in made.sizes])
         return self._known[made]
 
-    def _evaluated(self, made: Head) -> np.ndarray:
-        shape = tuple(self.size(size) for size in made.sizes)
-        if made.kind == "delta":
-            return np.eye(shape[0])
-        if made.kind == "unit":
-            return np.eye(shape[0])[made.parameter]
-        if made.kind == "selection":
-            start = int(sympy.sympify(made.parameter).subs(self.scalars))
-            return np.eye(shape[0])[:, start : start + shape[1]]
-        if made.kind == "grouping":
-            return np.eye(shape[0]).reshape(shape)
-        if made.kind == "order":
-            return np.tri(shape[0], shape[1], int(sympy.sympify(made.parameter).subs(self.scalars)))
-        if made.kind in ("tensor", AT_STEP):
-            if made.name not in self.arrays:
-                raise InputError("arrays", f"values of {made.name}", str(sorted(self.arrays)))
-            return np.asarray(self.arrays[made.name], dtype=np.float64).reshape(shape)
-        if made.kind == STEPPED:
-            return self._stepped(made).reshape(shape)
-        assert made.inner is not None
-        if made.kind in LEGGED:
-            return self._exponential(made)
-        inner = self.values(made.inner)
-        if made.kind == ITERATE:
-            for _ in range(self.size(made.parameter.count)):
-                inner = NumericPoint(self.scalars, {GENERIC: inner}).values(made.parameter.generic_image)
-            return inner.reshape(shape)
-        if made.kind == ITERATE_SLOPE:
-            return slope_in_floats(made.parameter, self.size(made.parameter.count), inner).reshape(shape)
-        if made.kind == "named":
-            return inner
-        if made.kind == "exp":
-            return np.exp(self.number(made.parameter.expression) * inner)
-        if made.kind == "power":
-            return inner ** float(made.parameter)
-        if made.kind == "step":
-            return (inner > 0).astype(np.float64)
-        if made.kind == "log":
-            return np.log(inner)
-        if made.kind == "softmax":
-            over = tuple(range(inner.ndim - made.parameter, inner.ndim))
-            weights = np.exp(inner - inner.max(axis=over, keepdims=True))
-            return weights / weights.sum(axis=over, keepdims=True)
-        if made.kind == "inverse":
-            rows = int(np.prod(inner.shape[: made.parameter]))
-            return np.linalg.inv(inner.reshape(rows, -1)).reshape(shape)
-        raise ArithmeticUnsupported(f"{made.kind} has no float form")
-
-    def _stepped(self, made: Head) -> np.ndarray:
-        """The value of what moves from step to step, with all on which it depends."""
-        starts, images = made.parameter.sums
-        states = [self.values(start) for start in starts]
-        count = self.size(made.parameter.count)
-        for k in range(count):
-            arrays = {state_name(place): state for place, state in enumerate(states)} | {AT_STEP: np.eye(count)[k]}
-            point = NumericPoint(self.scalars, self.arrays | arrays)
-            states = [point.values(image) for image in images]
-        return states[made.parameter.own]
-
-    def _exponential(self, made: Head) -> np.ndarray:
-        """exp(M), and as corners of exp [[M, E], [0, N]] the mean exponential and the Frechet derivative."""
-        legs = [self.values(leg.matrix) for leg in legs_of(made)]
-        if made.kind == "expm":
-            return _expm(legs[0])
-        if made.kind == "phi":
-            n = len(legs[0])
-            return _expm(np.block([[legs[0], np.eye(n)], [np.zeros((n, 2 * n))]]))[:n, n:]
-        m, n = map(len, legs)
-        found = np.empty((m, m, n, n))
-        for b, c in np.ndindex(m, n):
-            corner = np.zeros((m, n))
-            corner[b, c] = 1.0
-            found[:, b, c, :] = _expm(np.block([[legs[0], corner], [np.zeros((n, m)), legs[1]]]))[:m, m:]
-        return found
-
-
-def _expm(matrix: np.ndarray) -> np.ndarray:
-    import torch
-
-    return torch.linalg.matrix_exp(torch.as_tensor(matrix).expand(2, *matrix.shape))[0].numpy()
+    def at(self, arrays: Mapping[str, np.ndarray]) -> NumericPoint:
+        """The same point with values of more tensors."""
+        return NumericPoint(self.scalars, {**self.arrays, **arrays})

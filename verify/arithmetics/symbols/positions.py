@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import sympy
 
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.guarded import unguarded
 from verify.arithmetics.symbols.canonical import Factor
+from verify.arithmetics.symbols.head_kinds import head_kind
 from verify.arithmetics.symbols.heads import Head, Size, head
 from verify.arithmetics.symbols.indexed import Indexed, filled
 from verify.arithmetics.symbols.scalars import ONE, ZERO
@@ -139,3 +141,8 @@ def compared_with_the_first(product: Product, slots: int) -> list[Product] | Non
 
 
 register_forms({"not_later": not_later})
+head_kind(
+    ORDER,
+    values=lambda made, point: np.tri(*map(point.size, (*made.sizes, made.parameter))),
+    latex=lambda made, at, written: rf"[{at[1]} \le {at[0]} + ({sympy.latex(made.parameter)})]",
+)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from verify.arithmetics.symbols.canonical import Factor, canonical
-from verify.arithmetics.symbols.function_heads import _entrywise, of_entries, power
+from verify.arithmetics.symbols.function_heads import _entrywise, power
+from verify.arithmetics.symbols.head_kinds import KINDS
 from verify.arithmetics.symbols.heads import Head, Size, delta, unit
 from verify.arithmetics.symbols.scalars import Scalar, rational_scalar
 from verify.arithmetics.symbols.sums import Product, Sum, contract, instance, rule
@@ -149,12 +150,13 @@ def function_on_diagonal(product: Product, slots: int) -> list[Product] | None:
     """f(T)_ii = f(t)_i for t_i = T_ii."""
     coefficient, factors, summed = product
     for _, made, indices, rest in of_kind(factors, "exp", "power", "step", "log"):
+        again = KINDS[made.kind].again
         if len(set(indices)) == len(indices):
             continue
-        assert made.inner is not None
+        assert again is not None
         once = list(dict.fromkeys(indices))
         places = [once.index(index) for index in indices]
-        found = of_entries(made.kind, contract([(made.inner, places)], list(range(len(once)))), made.parameter)
+        found = again(contract([(made.inner, places)], list(range(len(once)))), made.parameter)
         return list(instance(found, tuple(once), coefficient, rest, summed))
     return None
 
@@ -166,7 +168,6 @@ def merged_powers(product: Product, slots: int) -> list[Product] | None:
     for position, one in enumerate(factors):
         if one[0].kind not in ("exp", "power"):
             continue
-        assert one[0].inner is not None
         for later in range(position + 1, len(factors)):
             other = factors[later]
             if other[0].kind != one[0].kind or other[0].inner is None or other[0].inner.key != one[0].inner.key:
@@ -191,7 +192,6 @@ def plain_into_power(product: Product, slots: int) -> list[Product] | None:
     for _, made, indices, others in of_kind(factors, "power"):
         if made.parameter > 0:
             continue
-        assert made.inner is not None
         lead = leading_term(made.inner)
         if lead is None:
             continue
@@ -281,7 +281,6 @@ def match(
 
 def _twice_symmetric_part(made: Head) -> Scalar | None:
     """2 c where the inverted matrix is c I + K with K skew, None elsewhere."""
-    assert made.inner is not None
     count: int = made.parameter
     turned = made.inner.permuted([*range(count, 2 * count), *range(count)])
     together = made.inner.plus(turned)
@@ -327,7 +326,6 @@ def inverse_product(product: Product, slots: int) -> list[Product] | None:
     """M M^-1 = I and M^-1 M = I, applied to the leading term of M."""
     coefficient, factors, summed = product
     for _, made, indices, others in of_kind(factors, "inverse"):
-        assert made.inner is not None
         lead = leading_term(made.inner)
         if lead is None:
             continue

@@ -6,12 +6,13 @@ under the mask: products, sums and the denominators of softmax rows.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import sympy
 
-from verify.arithmetics.formal import Formal, register_forms
+from verify.arithmetics.formal import EntryByEntry, Formal, register_forms
 from verify.arithmetics.guarded import guarded, unguarded
 from verify.arithmetics.symbols.blocks import Blocks, joined
 from verify.arithmetics.symbols.indexed import Indexed, filled, lifted
@@ -61,11 +62,8 @@ class Mask:
         self.row, self.length = row, length
 
 
-class Ragged(Formal):
+class Ragged(EntryByEntry):
     """A matrix with a mask for its rows, for its columns, or for both."""
-
-    __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, every: Operand, rows: Mask | None = None, columns: Mask | None = None) -> None:
         self.every, self.rows, self.columns = every, rows, columns
@@ -89,17 +87,6 @@ class Ragged(Formal):
     def adapted(self, other: Any) -> Any:
         """A constant or exact scalar in this arithmetic."""
         return self.every.adapted(other)
-
-    def __iter__(self) -> Any:
-        raise ArithmeticUnsupported("a loop over the rows of a matrix with a mask")
-
-    def __bool__(self) -> bool:
-        raise ArithmeticUnsupported("a decision on the entries of a matrix with a mask")
-
-    def _undecided(self, other: Any) -> Any:
-        raise ArithmeticUnsupported("a comparison of the entries of a matrix with a mask")
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
 
     def entrywise(self, function: Callable[[Operand], Operand]) -> Ragged:
         """A function of every entry."""
@@ -135,22 +122,8 @@ class Ragged(Formal):
             raise ArithmeticUnsupported("matrices of which other rows or columns count")
         return self.entrywise(lambda every: operation(every, other))
 
-    def __add__(self, other: Any) -> Ragged:
-        return self._with(other, lambda a, b: a + b)
-
-    def __sub__(self, other: Any) -> Ragged:
-        return self._with(other, lambda a, b: a - b)
-
-    def __neg__(self) -> Ragged:
-        return self.entrywise(lambda every: -every)
-
-    def __mul__(self, other: Any) -> Ragged:
-        return self._with(other, lambda a, b: a * b)
-
-    __rmul__ = __mul__
-
     def __truediv__(self, other: Any) -> Ragged:
-        return self._with(other, lambda a, b: a / b)
+        return self._with(other, operator.truediv)
 
     def __getitem__(self, key: Any) -> Any:
         """The row i:i + 1, which has to be one of those that count."""
@@ -182,16 +155,14 @@ def _under(every: Operand, columns: Mask) -> Operand:
 
 
 def _require_equal(one: Mask, other: Mask) -> None:
-    pairs = [(_parts(one.row), _parts(other.row))]
-    if any(len(a) != len(b) or [p.value.key for p in a] != [p.value.key for p in b] for a, b in pairs) or any(
-        [index.number for index in a.bound] != [index.number for index in b.bound]
-        for a, b in zip(_parts(one.row), _parts(other.row), strict=True)
-    ):
+    if _parts(one.row) != _parts(other.row):
         raise ArithmeticUnsupported("matrices of which other rows or columns count")
 
 
-def _parts(row: Operand) -> list[Indexed]:
-    return row.grid[0] if isinstance(row, Blocks) else [row]
+def _parts(row: Operand) -> list[Any]:
+    """What tells one mask from another: its entries, and the indices that they depend on."""
+    parts = row.grid[0] if isinstance(row, Blocks) else [row]
+    return [(part.value.key, [index.number for index in part.bound]) for part in parts]
 
 
 # -- the primitives ----------------------------------------------------------------------------------------------------

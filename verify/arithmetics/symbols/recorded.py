@@ -20,7 +20,7 @@ from verify.arithmetics.symbols.positions import ORDER
 from verify.arithmetics.symbols.recorded_iterates import Inductions, Iterates
 from verify.arithmetics.symbols.recorded_structures import of_structure
 from verify.arithmetics.symbols.recurrences import STEPPED
-from verify.arithmetics.symbols.scalars import Scalar, scalar
+from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Sum
 
 Expression = list[Any]
@@ -392,6 +392,3 @@ def _summed(over: Sequence[list[str]], expression: Expression) -> Expression:
     for index in reversed(over):
         expression = ["sum", index, expression]
     return expression
-
-
-__all__ = ["NotRecorded", "SumRecorder", "scalar"]

@@ -8,9 +8,8 @@ induction, the certificate also says what B is an iterate of, and which invarian
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 from verify.arithmetics.symbols.calculus import rebuilt, substituted
 from verify.arithmetics.symbols.heads import AT_STEP, Head, Size, tensor
@@ -57,26 +56,11 @@ class Iterates:
         return f"iterate({number})", f"slope of iterate({number})"
 
 
-class Recorder(Protocol):
-    """What writes sums down."""
-
-    inputs: dict[str, dict[str, Any]]
-    iterates: Iterates
-
-    def size(self, size: Size) -> str: ...
-    def one_step(self, count: Size) -> AbstractContextManager[str]: ...
-    def tensor(self, head: Head) -> str: ...
-    def index(self, size: Size, place: Any = None) -> tuple[list[list[str]], tuple[str, ...]]: ...
-    def indices(self, sizes: Iterable[Size], place: Any = None) -> tuple[list[list[str]], list[tuple[str, ...]]]: ...
-    def note(self, sums: Iterable[Sum]) -> None: ...
-    def of(self, value: Sum, at: Sequence[tuple[str, ...]]) -> list[Any]: ...
-
-
 class Inductions:
     """The iterates of which something was shown by induction, as a certificate declares them."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, recorder: Any) -> None:
+        self._recorder = recorder  # what writes sums down, and has this
         self._declared: dict[str, tuple[Sum, Iteration]] = {}
         self._commuted: dict[str, tuple[str, Sum]] = {}
         self._stepped: dict[Head, str] = {}
@@ -86,7 +70,6 @@ class Inductions:
         """The name of the value of an iterate that takes part in an induction over steps."""
         if made.kind == STEPPED:
             return self._stepped.setdefault(made, f"recurrence({len(self._stepped) + 1})")
-        assert made.inner is not None
         return self._recorder.iterates.names(made.inner, made.parameter)[made.kind == ITERATE_SLOPE]
 
     def are_declared(self, induction: StepInduction | None) -> bool:
@@ -141,18 +124,23 @@ class Inductions:
 
     def _moving(self, induction: StepInduction, made: Head) -> dict[str, Any]:
         """An iterate whose map may depend on the step, and on others of the same number of steps."""
-        recorder, name, slots = self._recorder, self.name_of(made), made.sizes
-        recorder.inputs.setdefault(name, {"sizes": [recorder.size(size) for size in slots]})
-        start, image = induction.moves[made]
-        recorder.note([start, image])
-        bound, at = recorder.indices(slots, (name, "start"))
+        recorder, name = self._recorder, self.name_of(made)
+        recorder.inputs.setdefault(name, {"sizes": [recorder.size(size) for size in made.sizes]})
+        recorder.note(induction.moves[made])
+        variable = tensor(induction.variable(made), made.sizes)
+        return self._item(name, made.parameter.count, variable, *induction.moves[made])
+
+    def _item(self, name: str, count: Size, variable: Head, start: Sum, image: Sum) -> dict[str, Any]:
+        """The start of an iterate, and what a step makes of a variable in its place."""
+        recorder = self._recorder
+        bound, at = recorder.indices(variable.sizes, (name, "start"))
         item = {
-            "value": name, "count": str(made.parameter.count), "variable": recorder.tensor(tensor(induction.variable(made), slots)),
-            "indices": bound, "start": recorder.of(start, at),
+            "value": name, "count": str(count), "variable": recorder.tensor(variable), "indices": bound,
+            "start": recorder.of(start, at),
         }  # fmt: skip
         if not any(one.kind == AT_STEP for one in image.heads()):
             return {**item, "image": recorder.of(image, at)}
-        with recorder.one_step(made.parameter.count) as step:  # the count is a size, of at least 1
+        with recorder.one_step(count) as step:  # the count is a size, of at least 1
             return {**item, "image": recorder.of(image, at), "step": step}
 
     def _indices(self, name: str, slots: Sequence[int]) -> tuple[list[list[str]], list[str]]:
@@ -163,17 +151,12 @@ class Inductions:
 
     def _iterate(self, name: str) -> dict[str, Any]:
         start, iteration = self._declared[name]
-        slots, recorder = start.slots, self._recorder
-        made = tensor(f"{name}~", slots)
+        made = tensor(f"{name}~", start.slots)
         with keeping_origins():
-            axes = (iteration.rows, len(slots) - iteration.rows)
+            axes = (iteration.rows, len(start.slots) - iteration.rows)
             image = lifted(iteration.step(Indexed(sum_of_head(made), axes))).value
-        recorder.note([image])
-        bound, at = recorder.indices(slots, (name, "start"))
-        return {
-            "value": name, "count": str(iteration.count), "variable": recorder.tensor(made), "indices": bound,
-            "start": recorder.of(start, at), "image": recorder.of(image, at),
-        }  # fmt: skip
+        self._recorder.note([image])
+        return self._item(name, iteration.count, made, start, image)
 
     def _with_start(self, name: str, number: int, variable: str) -> dict[str, Any]:
         """Z^T S and Z S^T stay symmetric, for the start S."""
@@ -200,6 +183,3 @@ def _met_here(point: Sum) -> Sum:
         return sum_of_head(tensor(f"{made.name}~", made.sizes, made.symmetries))
 
     return rebuilt(point, other)
-
-
-__all__ = ["Inductions", "Iterates"]

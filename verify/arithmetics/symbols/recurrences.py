@@ -13,21 +13,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+import sympy
+
 from verify.arithmetics.conditions import rely_on_at_least
 from verify.arithmetics.formal import register_forms
 from verify.arithmetics.guarded import unguarded
-from verify.arithmetics.symbols.blocks import Blocks, merged
+from verify.arithmetics.symbols.blocks import as_matrix
 from verify.arithmetics.symbols.extents import note_for_each, recording_extents
 from verify.arithmetics.symbols.families import IndexedFamily
+from verify.arithmetics.symbols.head_kinds import below, head_kind
 from verify.arithmetics.symbols.heads import AT_STEP, Head, Size, at_step, delta, head, tensor
-from verify.arithmetics.symbols.indexed import Indexed, lifted
-from verify.arithmetics.symbols.sizes import is_size, size_of
+from verify.arithmetics.symbols.indexed import Indexed
+from verify.arithmetics.symbols.sizes import steps_of
 from verify.arithmetics.symbols.summation import StepNumber, SummationIndex, taken_at
 from verify.arithmetics.symbols.sums import Product, Sum, contract, rule, sum_of_head
 from verify.vocabulary.errors import ArithmeticUnsupported
 
 #: The kind of the value of one of the matrices after all steps.
 STEPPED = "stepped"
+#: A start of more characters than this is not written out in full.
+LONGEST_START = 200
 
 
 def state_name(place: int) -> str:
@@ -64,7 +70,7 @@ class Motion:
         return [self._image(one, start) for one, start in zip(every, self.starts, strict=True)]
 
     def _image(self, found: Any, start: Indexed) -> Sum:
-        image = _matrix(found)
+        image = as_matrix(found)
         if image.value.slots != start.value.slots or image.axes != start.axes or image.bound:
             raise ArithmeticUnsupported("a step that leads to a matrix of another shape")
         return image.value
@@ -103,7 +109,7 @@ def stepped(count: Any, step: Callable[..., Any], *starts: Any) -> Any:
     if isinstance(number, int):
         states = [starts, *_one_by_one(number, step, starts)][-1]
         return states[0] if len(states) == 1 else tuple(states)
-    values = _moved(_steps(count, number), step, tuple(map(_matrix, starts)), 0)
+    values = _moved(steps_of(count), step, tuple(map(as_matrix, starts)), 0)
     return values[0] if len(values) == 1 else tuple(values)
 
 
@@ -113,12 +119,6 @@ def _one_by_one(count: int, step: Callable[..., Any], states: Sequence[Any]) -> 
         found = step(k, *states)
         states = found if isinstance(found, (list, tuple)) else (found,)
         yield states
-
-
-def _steps(count: Any, number: Any) -> Size:
-    if not is_size(number):
-        raise ArithmeticUnsupported(f"{count!r} steps, which may be no number of steps")
-    return size_of("count", number)
 
 
 def _moved(size: Size, step: Callable[..., Any], starts: tuple[Indexed, ...], kept: int) -> list[Indexed]:
@@ -153,12 +153,12 @@ def visited(count: Any, step: Callable[..., Any], *starts: Any) -> Any:
     if isinstance(number, int):
         lists = tuple(map(list, zip(*_one_by_one(number, step, starts), strict=True))) or tuple([] for _ in starts)
         return lists[0] if len(starts) == 1 else lists
-    points, size = [_matrix(start) for start in starts], _steps(count, number)
+    points, size = list(map(as_matrix, starts)), steps_of(count)
     kept = [Indexed(Sum((*point.value.slots, size), {}), (*point.axes, 1)) for point in points]
 
     def further(k: StepNumber, *every: Indexed) -> list[Indexed]:
         moved = step(k, *every[: len(points)])
-        made = [_matrix(one) for one in (moved if isinstance(moved, (list, tuple)) else (moved,))]
+        made = [as_matrix(one) for one in (moved if isinstance(moved, (list, tuple)) else (moved,))]
         return [
             *made,
             *(before + _at_one_step(one, size) for before, one in zip(every[len(points) :], made, strict=True)),
@@ -177,13 +177,6 @@ def _at_one_step(operand: Indexed, size: Size) -> Indexed:
     own = range(len(operand.value.slots))
     value = contract([(operand.value, own), (sum_of_head(at_step(size)), [len(own)])], [*own, len(own)])
     return Indexed(value, (*operand.axes, 1), operand.bound)
-
-
-def _matrix(operand: Any) -> Indexed:
-    found = merged(operand) if isinstance(operand, Blocks) else lifted(operand)
-    if not isinstance(found, Indexed):
-        raise ArithmeticUnsupported(f"{operand!r} as what moves from step to step")
-    return found
 
 
 def _reached(place: int, own: Sequence[set[int]]) -> tuple[int, ...]:
@@ -233,4 +226,20 @@ def _one_step(product: Product, slots: int) -> list[Product] | None:
     return None
 
 
+def _values(made: Head, point: Any) -> Any:
+    """The value of what moves from step to step, with all on which it depends."""
+    starts, images = made.parameter.sums
+    states, count = list(map(point.values, starts)), point.size(made.parameter.count)
+    for unit in np.eye(count):
+        here = point.at({AT_STEP: unit, **{state_name(place): state for place, state in enumerate(states)}})
+        states = list(map(here.values, images))
+    return states[made.parameter.own]
+
+
+def _latex(made: Head, at: Sequence[str], written: Callable[..., str]) -> str:
+    start = written(made.parameter.sums[0][made.parameter.own], LONGEST_START)
+    return rf"[({start})^{{\langle {sympy.latex(made.parameter.count)}\rangle}}]{below(at)}"
+
+
+head_kind(STEPPED, values=_values, latex=_latex)
 register_forms({"stepped": stepped, "visited": visited})

@@ -8,8 +8,9 @@ import numpy as np
 import sympy
 
 from verify.arithmetics.conditions import rely_on_at_least, rely_on_whole
+from verify.arithmetics.guarded import unguarded
 from verify.arithmetics.symbols.heads import Size
-from verify.vocabulary.errors import InputError
+from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 
 
 def is_size(value: Any) -> bool:
@@ -37,6 +38,13 @@ def size_of(argument: str, value: Any) -> Size:
             rely_on_at_least(size, 1)
         rely_on_whole(size)
     return size
+
+
+def steps_of(count: Any) -> Size:
+    """A number of steps that is a symbol, as a size."""
+    if not is_size(number := unguarded(count)):
+        raise ArithmeticUnsupported(f"{count!r} steps, which may be no number of steps")
+    return size_of("count", number)
 
 
 def plain(size: Size) -> Any:

@@ -218,7 +218,6 @@ def _not_kept(found: StepInduction) -> list[int]:
 
 def _argument(made: Head) -> Sum:
     """The start of an iterate of a map that does not depend on the step, or of its slope."""
-    assert made.inner is not None
     found: Sum = made.inner
     return found
 

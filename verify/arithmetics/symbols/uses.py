@@ -91,6 +91,16 @@ class Reader:
         return found if power == 1 else ["power", power.numerator, power.denominator, found]
 
 
+def use_at(rule: str, arguments: list[Any], at: Any, over: Any, times: Expression) -> dict[str, Any]:
+    """One use of a rule of the checker."""
+    return {"rule": rule, "arguments": arguments, "at": list(at), "over": over, "times": times}
+
+
+def bound_at(shown: Names, over: Sequence[Index]) -> list[list[str]]:
+    """Indices as a use binds them."""
+    return [[shown[index], index[1]] for index in over]
+
+
 @dataclass(frozen=True)
 class Equation:
     """left - right of a rule or hypothesis, over open indices, and how it is used at given ones."""
@@ -214,7 +224,7 @@ class UseSearch:
         kept = {i for _, at, _ in rest for i in at} | {index for place, index in names.items() if place[0] >= 0}
         over = sorted((index for index in kept if index[0] < 0), reverse=True)
         shown = {**self.open, **{index: self.reader.fresh() for index in over}}
-        use = {**equation.use(names, shown), "over": [[shown[index], index[1]] for index in over]}
+        use = {**equation.use(names, shown), "over": bound_at(shown, over)}
         use["times"] = self.reader.product(rest, ONE, shown)
         try:
             return use, use_of(self.language, use, self.scope), shown
@@ -274,7 +284,8 @@ class UseSearch:
     def _rewritten(self, form: Form, key: Key, factor: Factor) -> Form | None:
         (atom, at, power), algebra = factor, self.algebra
         kind, own = algebra.kinds[atom], algebra.owns[atom]
-        shown, over = self.named(key)
+        shown, summed = self.named(key)
+        over = bound_at(shown, summed)
         bound, argument = self.reader.argument((atom, at, ONE), shown)
         together = kind in ("exp", "base")  # the power goes with it
         if kind == "exp" and power != 1:
@@ -288,14 +299,11 @@ class UseSearch:
         head = ["power", power.numerator, power.denominator] if kind == "base" else kind
         other = inner.reader.of_form(rest, {index: name for name, index in scope.items()})
         left = [] if together or power == 1 else [(atom, at, power - 1)]
-        use = {
-            "rule": "equal arguments",
-            "arguments": [head, [bound, argument], other, inner.uses],
-            "at": [shown[index] for index in at[:own]],
-            "over": over,
-            "times": self.reader.product([*(f for f in key if f != factor), *left], form[key], shown),
-        }
-        return self.after(form, key, use)
+        times = self.reader.product([*(f for f in key if f != factor), *left], form[key], shown)
+        ends = [shown[index] for index in at[:own]]
+        return self.after(
+            form, key, use_at("equal arguments", [head, [bound, argument], other, inner.uses], ends, over, times)
+        )
 
     def after(self, form: Form, key: Key, use: dict[str, Any]) -> Form | None:
         """What is left after a use, if it takes the term away."""
@@ -312,11 +320,10 @@ class UseSearch:
         self.uses += uses
         return found
 
-    def named(self, key: Key) -> tuple[Names, list[list[str]]]:
-        """The names of the indices of a term, and the summed ones as a use binds them."""
+    def named(self, key: Key) -> tuple[Names, list[Index]]:
+        """The names of the indices of a term, and the summed ones."""
         over = sorted(summed_in(key), reverse=True)
-        shown = {**self.open, **{index: self.reader.fresh() for index in over}}
-        return shown, [[shown[index], index[1]] for index in over]
+        return {**self.open, **{index: self.reader.fresh() for index in over}}, over
 
     def worth(self, uses: Sequence[dict[str, Any]]) -> Form | None:
         """What several uses are worth together, unless one is refused."""
@@ -397,11 +404,8 @@ class UseSearch:
         ends = [self.algebra.fresh(index[1]) for index in at[:own]]
 
         def use(names: Mapping[Index, Index], shown: Names) -> Any:
-            return {
-                "rule": rule,
-                "arguments": [self._moved(factor, names, shown)],
-                "at": [shown[names[index]] for index in ends],
-            }
+            at = [shown[names[index]] for index in ends]
+            return {"rule": rule, "arguments": [self._moved(factor, names, shown)], "at": at}
 
         free = {index: index for index in (*ends, *at[own:])}
         shown = {index: f"e{index[0]}" for index in free}
@@ -419,8 +423,8 @@ class UseSearch:
         atom, at, power = factor
         own = self.algebra.owns[atom]
         rest = [*(other for other in key if other != factor), *([(atom, at, power - 1)] if power != 1 else [])]
-        shown, bound = self.named(key)
-        argument = self.reader.argument(factor, shown)
+        shown, summed = self.named(key)
+        bound, argument = bound_at(shown, summed), self.reader.argument(factor, shown)
         total: Expression = ["f", "exp", [[[], argument[1]]], []]
         for index in argument[0]:
             total = ["sum", index, total]
@@ -429,10 +433,7 @@ class UseSearch:
         again = self.reader.argument(factor, shown)
         once = ["*", outside, ["power", -1, 1, total]]
         less = ["*", ["q", -1, 1], outside, ["f", "softmax", [again], names]]
-        uses: list[dict[str, Any]] = [
-            {"rule": "softmax", "arguments": [argument], "at": names, "over": bound, "times": once},
-            {"rule": "power", "arguments": [[[], total], -1, 1], "at": [], "over": bound, "times": less},
-        ]
+        uses = use_at("softmax", [argument], names, bound, once), use_at("power", [[[], total], -1, 1], [], bound, less)
         return self.after_all(form, key, uses)
 
     def _weight(self, key: Key) -> tuple[Any, ...]:
