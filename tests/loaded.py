@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -117,6 +118,8 @@ def _serve(requests: Connection) -> None:
     """Load, then fork for each request, one at a time."""
     installed = _installed()
     _load()
+    gc.collect()
+    gc.freeze()  # forks neither look through what is loaded for cycles, nor copy it for that
     while True:
         try:
             request = requests.recv()

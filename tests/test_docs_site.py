@@ -12,6 +12,7 @@ from urllib.parse import unquote, urldefrag
 
 import pytest
 
+from tests import loaded
 from tests.test_site_browser import CHROMIUM, FLAGS
 from verify.report import Report, restricted
 from verify.site import write_site
@@ -29,10 +30,8 @@ PAGES = sorted(path.relative_to(DOCS).with_suffix("") for path in DOCS.glob("**/
 
 def sphinx(source: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """As `make docs` does it, for pages of `source`."""
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-c", str(DOCS), *arguments]
-    return subprocess.run(
-        [*command, str(source), str(out)], check=False, cwd=ROOT, capture_output=True, text=True, timeout=300
-    )
+    options = ["-W", "--keep-going", "-q", "-E", "-c", str(DOCS), *arguments]
+    return loaded.run("sphinx", [*options, str(source), str(out)], ROOT)
 
 
 @pytest.fixture(scope="module")
