@@ -1,9 +1,10 @@
 """Commands in forks of one process that has loaded everything: to import torch and sympy anew takes seconds for each.
 
-The process is a fresh interpreter, started when the first command asks for it.  It imports and does nothing else, so that a
-fork of it has neither the caches nor the settings of the tests; its folder, its environment, what it prints and its exit
-status are its own.  Workers of pytest-xdist that a command starts are forks too.  What an interpreter reads when it starts
-(`sitecustomize`, `PYTHONWARNINGS`, its options) a fork has from that process: tests of these start an interpreter.
+The process is a fresh interpreter, started when the first command asks for it.  It imports, compiles the templates of the
+site, and does nothing else, so that a fork of it has neither the caches nor the settings of the tests; its folder, its
+environment, what it prints and its exit status are its own.  Workers of pytest-xdist that a command starts are forks too.
+What an interpreter reads when it starts (`sitecustomize`, `PYTHONWARNINGS`, its options) a fork has from that process: tests
+of these start an interpreter.
 """
 
 from __future__ import annotations
@@ -177,6 +178,11 @@ def _load() -> None:
     modules_of = importlib.import_module("verify.vocabulary.registry").modules_of
     for name in CLAIMS:
         modules_of(name)
+    with contextlib.suppress(ImportError), tempfile.TemporaryDirectory() as folder:
+        of_nothing = importlib.import_module("verify.report").Report({}, [], {}, [])
+        site = importlib.import_module("verify.site.pages").Site(of_nothing, Path(folder))
+        for name in site.templates.list_templates():
+            site.templates.get_template(name)
 
 
 def _become(installed: list[str], module: str, arguments: list[str], cwd: str, environment: dict[str, str]) -> None:
