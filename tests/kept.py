@@ -56,8 +56,9 @@ AS = "kept as"  #: the fingerprint, where reports of workers come together
 NOT_KEPT = "not kept"  #: why
 WRITTEN_TO = "written to"  #: tests whose inputs were written to, of those that ended since it was last asked
 FROM_EVIDENCE = "kept outcome"
-#: How many seconds pass before it is asked again: there are hundreds of inputs, and most tests take milliseconds.
-SECONDS = 1.0
+#: How many seconds pass before it is asked again: there are a thousand inputs, most tests take milliseconds, and what was found
+#: is then forced to disk.
+SECONDS = 5.0
 
 
 # -- inputs ------------------------------------------------------------------------------------------------------------

@@ -183,7 +183,7 @@ def test_a_colour_without_contrast_is_seen_in_code(browser: Browser, tmp_path: P
 
 
 def test_among_rows_that_are_alike_one_of_another_kind_is_seen(browser: Browser, tmp_path: Path) -> None:
-    row, style = "<tr><td class='{}'>1</td></tr>", ".pale { color: #888; background: #777 }"
+    row, style = "<tr><td class='{}'>words</td></tr>", ".pale { color: #888; background: #777 }"
     head = f"<!doctype html><html lang='en'><head><title>Rows</title><style>{style}</style></head>"
     for kinds, wrong in ((["", "", "", ""], 0), (["", "", "", "pale"], 1), (["pale"] * 4, 2)):
         rows = "".join(map(row.format, kinds))
