@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,8 +23,15 @@ def worker(folder: Path, number: int) -> Any:
 
 
 def ask(folder: Path, number: int) -> None:
+    """Ask for a folder that takes a while to make, and say beside it who made it."""
     os.environ["PYTEST_XDIST_WORKER"] = f"gw{number}"
-    made_once(worker(folder, number), "things", lambda place: (place / str(os.getpid())).touch())
+
+    def make(place: Path) -> None:
+        (folder / f"made by {number}").touch()
+        time.sleep(0.5)
+        (place / "thing").touch()
+
+    assert (made_once(worker(folder, number), "things", make) / "thing").exists()
 
 
 def test_workers_that_ask_at_once_get_one_folder(tmp_path: Path) -> None:
@@ -32,7 +40,7 @@ def test_workers_that_ask_at_once_get_one_folder(tmp_path: Path) -> None:
         process.start()
     for process in asking:
         process.join()
-    assert [process.exitcode for process in asking] == [0] * 4 and len(list((tmp_path / "things").iterdir())) == 1
+    assert [process.exitcode for process in asking] == [0] * 4 and len(list(tmp_path.glob("made by *"))) == 1
 
 
 def test_what_one_worker_opened_counts_for_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
