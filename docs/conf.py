@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from pathlib import Path
+
+gc.disable()  # pages are trees, whose nodes know each other: to look for what may go takes a quarter of the time
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))

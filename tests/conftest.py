@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.made_up_evidence import made_up, with_links, written
+from tests.shared import made_once
 from verify.evidence.store import EvidenceWriter
 from verify.report import Report, build, provenance
 from verify.vocabulary import load
@@ -85,16 +86,16 @@ def of_no_repository() -> Iterator[None]:
 def full_report(of_no_repository: None, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """A report of those claims, as if every check had upheld its claim."""
     claims = with_links(load(), ON_THE_SITE)
-    recorder = EvidenceWriter(tmp_path_factory.mktemp("evidence"))
-    for record in made_up(claims):
-        recorder.append(record)
-    return build(claims, recorder.folder)
+    recorded = made_once(
+        tmp_path_factory, "evidence_of_the_site", lambda folder: EvidenceWriter(folder).append(*made_up(claims))
+    )
+    return build(claims, recorded)
 
 
 @pytest.fixture(scope="session")
 def site(full_report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """That report's folder, with the site and the machine-readable forms."""
-    return written(full_report, tmp_path_factory.mktemp("site"))
+    return made_once(tmp_path_factory, "site", lambda folder: written(full_report, folder))
 
 
 @pytest.fixture(scope="session")

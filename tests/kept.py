@@ -56,8 +56,9 @@ AS = "kept as"  #: the fingerprint, where reports of workers come together
 NOT_KEPT = "not kept"  #: why
 WRITTEN_TO = "written to"  #: tests whose inputs were written to, of those that ended since it was last asked
 FROM_EVIDENCE = "kept outcome"
-#: How many seconds pass before it is asked again: there are hundreds of inputs, and most tests take milliseconds.
-SECONDS = 1.0
+#: How many seconds pass before it is asked again: there are a thousand inputs, most tests take milliseconds, and what was found
+#: is then forced to disk.
+SECONDS = 5.0
 
 
 # -- inputs ------------------------------------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ def forget() -> None:
     """Look for all inputs again, after files have changed."""
     for cached in (
         _module_file, _mentioned_by, _leads_to, _reached_from, _starts, _whole, _shown, _every, files_of, _named_digest,
-        _names,
+        _names, _own,
     ):  # fmt: skip
         cached.cache_clear()
 
@@ -199,15 +200,19 @@ def forget() -> None:
 # -- what a test opens -------------------------------------------------------------------------------------------------
 
 
-def _not_among(root: Path, opened: Iterable[str], files: Collection[Path]) -> list[str]:
+def _not_among(root: Path, opened: Iterable[str], files: frozenset[Path]) -> list[str]:
     """Files of the project that were opened and are not among the inputs; compiled ones stand for their sources."""
-    found = set()
-    for path in (Path(name) for name in opened if not name.startswith(STARTED)):
-        if path.parent.name == "__pycache__":
-            path = path.parent.parent / f"{path.name.partition('.')[0]}.py"
-        if _is_own(root, path) and path not in files and path.is_file():
-            found.add(path.relative_to(root).as_posix())
-    return sorted(found)
+    found = {_own(str(root), name) for name in opened} - _names(files) - {""}
+    return sorted(os.path.relpath(name, root) for name in found if os.path.isfile(name))
+
+
+@functools.cache  # the same few hundred names come with every test
+def _own(root: str, name: str) -> str:
+    """The file of the project that was opened under a name, or nothing."""
+    path = Path("" if name.startswith(STARTED) else name)
+    if path.parent.name == "__pycache__":
+        path = path.parent.parent / f"{path.name.partition('.')[0]}.py"
+    return str(path) if _is_own(Path(root), path) else ""
 
 
 def _programs(marker: pytest.Mark) -> tuple[str, ...]:

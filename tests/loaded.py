@@ -1,15 +1,17 @@
 """Commands in forks of one process that has loaded everything: to import torch and sympy anew takes seconds for each.
 
-The process is a fresh interpreter, started when the first command asks for it.  It imports and does nothing else, so that a
-fork of it has neither the caches nor the settings of the tests; its folder, its environment, what it prints and its exit
-status are its own.  Workers of pytest-xdist that a command starts are forks too.  What an interpreter reads when it starts
-(`sitecustomize`, `PYTHONWARNINGS`, its options) a fork has from that process: tests of these start an interpreter.
+The process is a fresh interpreter, started when the first command asks for it.  It imports, compiles the templates of the
+site, and does nothing else, so that a fork of it has neither the caches nor the settings of the tests; its folder, its
+environment, what it prints and its exit status are its own.  Workers of pytest-xdist that a command starts are forks too.
+What an interpreter reads when it starts (`sitecustomize`, `PYTHONWARNINGS`, its options) a fork has from that process: tests
+of these start an interpreter.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -21,7 +23,7 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import IO, Any
@@ -59,19 +61,21 @@ class Loaded:
         self.requests.close()
         self.process.wait()
 
-    def run(
-        self, module: str, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str], timeout: float
-    ) -> int:
-        """`python -m module arguments` in a fork, its output in the files `out` and `err` of a folder of its own."""
+    def start(self, module: str, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> int:
+        """`python -m module arguments` in a fork, its output in the files that the first two arguments name."""
         self.requests.send((module, list(arguments), str(cwd), dict(environment)))
-        pid = self.requests.recv()
+        return int(self.requests.recv())
+
+    def wait(self, pid: int, timeout: float) -> int:
+        """The exit status of a fork."""
+        self.requests.send(pid)
         late = not self.requests.poll(timeout)
         if late:
             os.kill(pid, signal.SIGKILL)
         status, seconds = self.requests.recv()
         self.seconds += seconds
         if late:
-            raise subprocess.TimeoutExpired([module, *arguments], timeout)
+            raise subprocess.TimeoutExpired(f"the fork {pid}", timeout)
         return int(status)
 
 
@@ -87,48 +91,71 @@ def run(
     module: str, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str] | None = None, timeout: float = 300
 ) -> subprocess.CompletedProcess[str]:
     """`python -m module arguments` in a folder; the environment is this one's unless another is given."""
-    if not _LOADED:
-        with unwatched():  # the process only imports
-            _LOADED.append(Loaded())
+    process = _loaded()
     with tempfile.TemporaryDirectory() as folder:
         paths = Path(folder, "out"), Path(folder, "err")
         given = {**(os.environ if environment is None else environment)}
-        status = _LOADED[0].run(module, [*map(str, paths), *arguments], cwd, given, timeout)
+        status = process.wait(process.start(module, [*map(str, paths), *arguments], cwd, given), timeout)
         out, err = (path.read_text(encoding="utf-8", errors="replace") for path in paths)
         with contextlib.suppress(FileNotFoundError):  # of a fork that was killed
             add_opened(Path(folder, "opened").read_text(encoding="utf-8").splitlines())
     return subprocess.CompletedProcess([module, *arguments], status, out, err)
 
 
+def _loaded() -> Loaded:
+    if not _LOADED:
+        with unwatched():  # the process only imports
+            _LOADED.append(Loaded())
+    return _LOADED[0]
+
+
+@contextlib.contextmanager
+def started(module: str, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> Iterator[None]:
+    """Inside, `python -m module arguments` runs in a folder, where it leaves its output; it is ended by SIGTERM."""
+    add_opened([f"{STARTED}{sys.executable}"])  # what it opens is known when it has ended, and may serve several tests
+    folder = tempfile.mkdtemp(prefix="forked-", dir=cwd)
+    process = _loaded()
+    pid = process.start(module, [f"{folder}/out", f"{folder}/err", *arguments], cwd, environment)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        process.wait(pid, 60)
+
+
 def run_pytest(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     """As `project.runpytest_subprocess`."""
-    started = time.perf_counter()
+    began = time.perf_counter()
     known = os.pathsep.join([str(project.path), os.environ.get("PYTHONPATH", "")])
     options = [f"--basetemp={project.path.parent / 'forked'}", *arguments]
     ended = run("pytest", options, project.path, {**os.environ, "PYTHONPATH": known})
     out, err = ended.stdout.splitlines(), ended.stderr.splitlines()
-    return pytest.RunResult(ended.returncode, out, err, time.perf_counter() - started)
+    return pytest.RunResult(ended.returncode, out, err, time.perf_counter() - began)
 
 
 # -- the process -------------------------------------------------------------------------------------------------------
 
 
 def _serve(requests: Connection) -> None:
-    """Load, then fork for each request, one at a time."""
+    """Load, then fork for each request that names a module, and wait for the fork that a number names."""
     installed = _installed()
     _load()
+    gc.collect()
+    gc.freeze()  # forks neither look through what is loaded for cycles, nor copy it for that
     while True:
         try:
             request = requests.recv()
         except EOFError:
             return
+        if isinstance(request, int):
+            _, status, used = os.wait4(request, 0)
+            requests.send((os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime))
+            continue
         child = os.fork()
         if child == 0:
             requests.close()
             _become(installed, *request)
         requests.send(child)
-        _, status, used = os.wait4(child, 0)
-        requests.send((os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime))
 
 
 def _installed() -> list[str]:
@@ -151,6 +178,11 @@ def _load() -> None:
     modules_of = importlib.import_module("verify.vocabulary.registry").modules_of
     for name in CLAIMS:
         modules_of(name)
+    with contextlib.suppress(ImportError), tempfile.TemporaryDirectory() as folder:
+        of_nothing = importlib.import_module("verify.report").Report({}, [], {}, [])
+        site = importlib.import_module("verify.site.pages").Site(of_nothing, Path(folder))
+        for name in site.templates.list_templates():
+            site.templates.get_template(name)
 
 
 def _become(installed: list[str], module: str, arguments: list[str], cwd: str, environment: dict[str, str]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests import loaded
 from tests.conftest import write_claim
 from tests.test_cli import verify, wait_for
 from verify.checks.settings import settings_for
@@ -39,23 +40,20 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
     deadly = "import os, signal; 'float' in str(A.dtype) or os.kill(os.getpid(), signal.SIGKILL)"
     write_claim(folder / "demo_claims", "deadly", before=deadly)
     known = os.pathsep.join([str(folder), str(Path(__file__).parents[1])])
-    environment = {**os.environ, "PYTHONPATH": known, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
-    started = []
+    dask = {"SCHEDULER__ALLOWED_FAILURES": "0", "WORKER__MULTIPROCESSING_METHOD": "fork"}
+    settings = {f"DASK_DISTRIBUTED__{name}": value for name, value in dask.items()}
+    environment = {**os.environ, "PYTHONPATH": known, **settings}
 
-    def start(module: str, *options: str) -> None:
-        command = [sys.executable, "-m", f"distributed.cli.{module}", "--scheduler-file", "scheduler.json", *options]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        started.append(subprocess.Popen(command, cwd=folder, env=environment, **quiet))
+    def start(module: str, *options: str) -> contextlib.AbstractContextManager[None]:
+        file = ["--scheduler-file", "scheduler.json"]
+        return loaded.started(f"distributed.cli.{module}", [*file, *options], folder, environment)
 
-    try:
-        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        start("dask_worker", "--nworkers", "2", "--nthreads", "1", "--no-dashboard")
+    with (
+        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"),
+        start("dask_worker", "--nworkers", "2", "--nthreads", "1", "--no-dashboard"),
+    ):
         wait_for((folder / "scheduler.json").is_file)
         yield folder, json.loads((folder / "scheduler.json").read_text())["address"]
-    finally:
-        for process in reversed(started):
-            process.terminate()
-            process.wait(30)
 
 
 def held(folder: str) -> None:
@@ -85,30 +83,17 @@ def test_evidence_from_a_cluster_is_what_a_run_here_finds_also_after_a_worker_wa
     ran = verify(folder, "--evidence", "here", "run", "demo.[sw]*", "--effort", "quick", "--jobs", "1", **known)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (folder / "wait").touch()
-    command = [
-        sys.executable,
-        "-m",
-        "verify.cli",
-        "--package",
-        "demo_claims",
-        "--evidence",
-        "there",
-        "run",
-        "demo.[sw]*",
-    ]
-    command += ["--effort", "quick", "--scheduler", address]
-    pipe, environment = subprocess.PIPE, {**os.environ, **known}
-    run = subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
-    try:
-        wait_for(lambda: len(list(folder.glob("*.held"))) == 2)
-        os.kill(int(next(folder.glob("*.held")).stem), signal.SIGKILL)
-        (folder / "wait").unlink()
-        output, errors = run.communicate(timeout=120)
-    finally:
-        run.kill()
-        run.wait()
-    assert run.returncode == 0, output + errors
-    assert "2 holds" in output and "[8/8]" in errors
+    options = ["--evidence", "there", "run", "demo.[sw]*", "--effort", "quick", "--scheduler", address]
+    with ThreadPoolExecutor(1) as aside:
+        running = aside.submit(verify, folder, *options, **known)
+        try:
+            wait_for(lambda: len(list(folder.glob("*.held"))) == 2)
+            os.kill(int(next(folder.glob("*.held")).stem), signal.SIGKILL)
+        finally:
+            (folder / "wait").unlink()
+        run = running.result()
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "2 holds" in run.stdout and "[8/8]" in run.stderr
     assert len(list((folder / "there").iterdir())) == 1, "this process alone writes"
     here, there = records_in(folder / "here"), records_in(folder / "there")
     assert here == there and any(record["details"].get("witnesses") for record in there.values())

@@ -12,6 +12,8 @@ from urllib.parse import unquote, urldefrag
 
 import pytest
 
+from tests import loaded
+from tests.efforts import whole_or_part
 from tests.test_site_browser import CHROMIUM, FLAGS
 from verify.report import Report, restricted
 from verify.site import write_site
@@ -29,10 +31,8 @@ PAGES = sorted(path.relative_to(DOCS).with_suffix("") for path in DOCS.glob("**/
 
 def sphinx(source: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """As `make docs` does it, for pages of `source`."""
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-c", str(DOCS), *arguments]
-    return subprocess.run(
-        [*command, str(source), str(out)], check=False, cwd=ROOT, capture_output=True, text=True, timeout=300
-    )
+    options = ["-W", "--keep-going", "-q", "-E", "-c", str(DOCS), *arguments]
+    return loaded.run("sphinx", [*options, str(source), str(out)], ROOT)
 
 
 @pytest.fixture(scope="module")
@@ -168,9 +168,28 @@ CUT_OFF = """() => {
 }"""
 
 
+#: What may be too wide for a page, and the part of it that does not break.
+WIDE = {"pre": r"[^\n]+", "code": r"\S+", "math": r".+", "table": r"\S+"}
+
+
+def with_the_widest(built: Path, number: int = 2) -> list[Path]:
+    """Of each kind of thing that may be cut off, the pages with the longest; and one page of each folder."""
+    widest: dict[str, dict[Path, int]] = {kind: {} for kind in WIDE}
+    folders: dict[Path, Path] = {}
+    for path in sorted(built.glob("**/*.html")):
+        folders.setdefault(path.parent, path)
+        article = path.read_text(encoding="utf-8").partition("<article")[2]
+        for kind, unbroken in WIDE.items():
+            inside = re.findall(rf"<{kind}\b.*?</{kind}>", article, re.DOTALL)
+            words = re.findall(unbroken, html.unescape(re.sub(r"<[^>]+>", "", "\n".join(inside))))
+            widest[kind][path] = max(map(len, words), default=0)
+    longest = [sorted(found, key=lambda path: -found[path])[:number] for found in widest.values()]
+    return sorted({*folders.values(), *(path for several in longest for path in several)})
+
+
 @pytest.mark.skipif(not CHROMIUM.is_file(), reason=f"no {CHROMIUM}: apt-get install chromium, as .ci/run does")
-def test_nothing_is_cut_off_on_any_page_and_what_is_would_be_seen(built: Path) -> None:
-    """At the width of a phone and of a desktop; each page is opened once."""
+def test_nothing_is_cut_off_on_any_page_and_what_is_would_be_seen(built: Path, pytestconfig: pytest.Config) -> None:
+    """At the width of a phone and of a desktop, pages with the widest of all, and at effort deep every page."""
     from playwright.sync_api import sync_playwright
 
     found, widths = [], (1280, 390)
@@ -185,7 +204,7 @@ def test_nothing_is_cut_off_on_any_page_and_what_is_would_be_seen(built: Path) -
                 said.append(page.evaluate(CUT_OFF))
             return said
 
-        for path in sorted(built.glob("**/*.html")):
+        for path in whole_or_part(pytestconfig, sorted(built.glob("**/*.html")), with_the_widest(built)):
             page.goto(path.as_uri(), wait_until="load")
             found += [f"{path.relative_to(built)}: {problem}" for problems in cut_off() for problem in problems]
         assert found == []

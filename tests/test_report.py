@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import re
 from dataclasses import replace
@@ -23,6 +24,7 @@ from verify.report import REPORT_SCHEMA, SCHEMA_PATH, Report, as_json, as_markdo
 from verify.report.baseline import Change, changes, read_baseline
 from verify.report.history import LOG, LOG_MARKDOWN, Changes, extended, log_markdown, read_log
 from verify.report.junit import as_junit
+from verify.report.provenance import version_of
 from verify.report.weights import stated, weights_of
 from verify.report.wording import how_sure
 from verify.vocabulary import InputError, Registry, load
@@ -104,6 +106,30 @@ def test_junit_has_a_case_per_claim_and_fails_where_evidence_disagrees(full_repo
     assert root.get("failures") == root.get("skipped") == "1"
     assert root.find(".//testcase[@name='osa.alg-1']/failure") is not None
     assert root.find(".//testcase[@name='osa.cost-ssa']/skipped") is not None
+
+
+def test_the_version_is_that_of_the_distribution_that_brings_a_package() -> None:
+    known = importlib.metadata.packages_distributions()
+    for package in ("theorems", "torch", "numpy", "yaml", "flint", "xdist", "tests"):
+        names = known.get(package, [])
+        assert version_of(package) == (importlib.metadata.version(names[0]) if names else None), package
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_distribution_is_found_with_and_without_a_list_of_its_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, declared: bool
+) -> None:
+    (tmp_path / "brought").mkdir()
+    (tmp_path / "brought/__init__.py").touch()
+    about = tmp_path / "some_name-1.5.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: some-name\nVersion: 1.5\n")
+    if declared:
+        (about / "top_level.txt").write_text("brought\n")
+    else:
+        (about / "RECORD").write_text("brought/__init__.py,,\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert version_of("brought") == "1.5"
 
 
 def test_a_summary_is_short_and_begins_with_the_gravest(full_report: Report) -> None:

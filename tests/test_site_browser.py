@@ -120,21 +120,40 @@ REPEATED = """() => {
 }"""
 
 
+#: Rows, items of lists, parts of pages and nodes of maps: of those that stand side by side and have the same elements and
+#: classes inside, all but the first two go.
+ALIKE = """() => {
+  const alike = (item) => {
+    const inside = /^(math|svg)$/i.test(item.tagName) ? [] : [...item.children].map(alike);
+    return `${item.tagName} ${item.getAttribute("class")} (${inside})`;
+  };
+  for (const box of document.querySelectorAll("main, section, tbody, ul, ol, div, svg, g")) {
+    const seen = new Map();
+    for (const item of [...box.children].filter((one) => /^(tr|li|section|article|details|div|g|a)$/i.test(one.tagName))) {
+      const kind = alike(item);
+      seen.set(kind, (seen.get(kind) || 0) + 1);
+      if (seen.get(kind) > 2) item.remove();
+    }
+  }
+}"""
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_pages_are_accessible(browser: Browser, site: Path, name: str, pytestconfig: pytest.Config) -> None:
-    """One page of every kind; at effort deep all papers, claims, errata and maps, with every word of their code."""
+    """One page of every kind; at effort deep all papers, claims, errata and maps, with all that is alike on them."""
     deep = is_deep(pytestconfig)
     pages = (site / name).parent.glob("*.html") if deep else [site / name]
     for page in sorted(pages):
         assert inaccessible(browser, site, page.relative_to(site).as_posix(), deep) == []
 
 
-def inaccessible(browser: Browser, site: Path, name: str, every_word: bool) -> list[str]:
-    """What axe finds on a page, light and dark; of code each colour once, or every word."""
+def inaccessible(browser: Browser, site: Path, name: str, whole: bool) -> list[str]:
+    """What axe finds on a page, light and dark; without the whole of it, of code each colour once, and two of what is alike."""
     visit, problems = Visit(browser, site, name), []
     visit.page.evaluate("document.querySelectorAll('details').forEach(item => { item.open = true })")
-    if not every_word:
+    if not whole:
         visit.page.evaluate(REPEATED)
+        visit.page.evaluate(ALIKE)
     for scheme, rules in RULES.items():
         visit.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         # what passes is not listed, which takes half of the time
@@ -149,11 +168,9 @@ def inaccessible(browser: Browser, site: Path, name: str, every_word: bool) -> l
     return problems
 
 
-@pytest.mark.parametrize("every_word", [True, False])
+@pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("place", ["<pre>{}</pre>", "<div class='other'><pre>{}</pre></div>"])
-def test_a_colour_without_contrast_is_seen_in_code(
-    browser: Browser, tmp_path: Path, place: str, every_word: bool
-) -> None:
+def test_a_colour_without_contrast_is_seen_in_code(browser: Browser, tmp_path: Path, place: str, whole: bool) -> None:
     """In a light and in a dark scheme, and where words of the same kind stand readable in another box."""
     words = "<span class='hl-k'>for</span> <span class='hl-n'>x</span> <span class='hl-k'>in</span>"
     body = f"<body><main><h1>Code</h1><pre>{words}</pre>{place.format(words)}</main></body></html>"
@@ -161,8 +178,19 @@ def test_a_colour_without_contrast_is_seen_in_code(
     for style in ("", f"{pale} {{ color: #888; background: #777 }}"):
         head = f"<!doctype html><html lang='en'><head><title>Code</title><style>{style}</style></head>"
         (tmp_path / "code.html").write_text(head + body, encoding="utf-8")
-        found = inaccessible(browser, tmp_path, "code.html", every_word)
+        found = inaccessible(browser, tmp_path, "code.html", whole)
         assert bool(found) == bool(style) and all("color-contrast" in problem for problem in found), found
+
+
+def test_among_rows_that_are_alike_one_of_another_kind_is_seen(browser: Browser, tmp_path: Path) -> None:
+    row, style = "<tr><td class='{}'>words</td></tr>", ".pale { color: #888; background: #777 }"
+    head = f"<!doctype html><html lang='en'><head><title>Rows</title><style>{style}</style></head>"
+    for kinds, wrong in ((["", "", "", ""], 0), (["", "", "", "pale"], 1), (["pale"] * 4, 2)):
+        rows = "".join(map(row.format, kinds))
+        page = f"{head}<body><main><h1>Rows</h1><table><tbody>{rows}</tbody></table></main></body></html>"
+        (tmp_path / "rows.html").write_text(page, encoding="utf-8")
+        found = inaccessible(browser, tmp_path, "rows.html", whole=False)
+        assert sum("light: color-contrast" in problem for problem in found) == wrong, found
 
 
 def wait_until(page: Page, script: str) -> None:

@@ -22,7 +22,7 @@ def provenance(records: Iterable[Record], package: str | None) -> dict[str, Any]
     found = list(records)
     times = [record.when for record in found if record.when]
     return {
-        "version": _version_of(package),
+        "version": version_of(package),
         "commit": _commit(package),
         "python": platform.python_version(),
         "libraries": {name: _version(name) for name in LIBRARIES},
@@ -48,10 +48,26 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _version_of(package: str | None) -> str | None:
-    """The version of the distribution that a package belongs to; None where none is installed."""
-    names = importlib.metadata.packages_distributions().get(package, []) if package else []
-    return _version(names[0]) if names else None
+def version_of(package: str | None) -> str | None:
+    """The version of the distribution that a package belongs to; None where none is installed.
+
+    Most distributions say in a line which packages they bring.  Of the others only those are asked for the list of their
+    files that lie beside the package: to read all lists takes longer than to write a small report.
+    """
+    spec = importlib.util.find_spec(package) if package else None
+    if spec is None or package is None:
+        return None
+    installed = list(importlib.metadata.distributions())
+    for distribution in installed:
+        if package in (distribution.read_text("top_level.txt") or "").split():
+            return distribution.version
+    places = [Path(place).parent for place in spec.submodule_search_locations or [spec.origin or ""]]
+    for distribution in installed:
+        if Path(str(distribution.locate_file(""))) in places:
+            names = {file.parts[0] for file in distribution.files or ()}
+            if package in names or f"{package}.py" in names:
+                return distribution.version
+    return None
 
 
 def _commit(package: str | None) -> str | None:
