@@ -1,5 +1,6 @@
-"""A network of blocks: footnote 2, whose bound holds for Jacobians side by side and not for their product, and whose order of
-attention and MLP, an observation about attention before it is improved, is the other way round after that, with one head."""
+"""A network of blocks: footnote 2, an assumption of Ji et al., whose bound holds for Jacobians side by side that have full row rank,
+and neither for others nor for the product of Jacobians by the input. Its order of attention and MLP, an observation about
+attention before it is improved, is the other way round after that, with one head."""
 
 from __future__ import annotations
 
@@ -38,23 +39,32 @@ BLOCKS = [
     ),
 ]
 
-SIDE_BY_SIDE = Claim(OSA, "osa.fn-2-side-by-side", label="Footnote 2, of sub-blocks side by side",
-    statement=r"\operatorname{rank}\mathbf{J}_1 = \operatorname{rank}\mathbf{J}_2 = n: \quad \kappa([\mathbf{J}_1\ "
-    r"\mathbf{J}_2]) \le \max_l \kappa(\mathbf{J}_l)",
+FOOTNOTE_2 = Claim(OSA, "osa.fn-2", label="Footnote 2", name="condition number of the network by its sub-blocks",
+    statement=r"""\text{i.e. the conditioning of the full network Jacobian is bounded by the worse-conditioned sub-block
+        and that the attention sub-blocks are much worse conditioned than the MLP sub-blocks}""",
     assumptions=[
         Definition(
             "Jacobians by the parameters, as in Ji et al.: the network's has those of its sub-blocks side by side", by=concatenate
         ),
         Assumption(
-            "the sub-blocks have full row rank", sizes=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]),
+            "the sub-blocks have full row rank, which is not printed",
+            sizes=lambda sizes: sizes["n"] <= min(sizes["p"], sizes["q"]),
             positive=lambda J_1, J_2: column(smallest_singular_value(J_1), smallest_singular_value(J_2)),
         ),
     ],
-    name="condition number of sub-blocks side by side", relation=AtMost(),
-    sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)},
-    of_project=True,
-    note="""Without full row rank it fails there too; Ji et al. say that it 'does not hold universally' (skipless.eq-6,
-        skipless.eq-6-universal).""",
+    relation=AtMost(), sizes={"n": (1, 3), "p": (1, 4), "q": (1, 4)}, expects="gap",
+    missing="the Jacobians are by the parameters, as those of Ji et al., and every sub-block has full row rank",
+    presumes=("osa.fn-2-any-rank", "osa.fn-2-by-input"), corrects="osa.fn-2-any-rank",
+    consequence="""Well-conditioned sub-blocks need not make a well-conditioned network. By the parameters the bound needs
+        sub-blocks with at least as many columns as rows; by the input condition numbers multiply, and blocks of low rank
+        add a factor for the angle between what one writes and the next reads (osa.fn-2-product).""",
+    note=r"""The first half; the second is osa.fn-2-second. Section 1 calls it an assumption, of Ji et al., so that it is
+        judged as the same assumption is in skipless.eq-6: in the sense of its source, and by what it needs. There the
+        network's Jacobian is by the parameters. $J_1$ and $J_2$ of rank $n$, the number of their rows, have $\kappa([J_1\
+        J_2]) \le \max_l\kappa(J_l)$; without full row rank that fails (osa.fn-2-any-rank), and Ji et al. say that it
+        'does not hold universally'. The footnote does not say by what it differentiates, and every other Jacobian of the
+        paper is by the input: of these it is false (osa.fn-2-by-input). $\kappa$ is the effective condition number of
+        Appendix C.1.""",
 )  # fmt: skip
 
 WideBlock = Annotated[Any, Shape("n", "p")]
@@ -62,7 +72,7 @@ OtherWideBlock = Annotated[Any, Shape("n", "q")]
 RowWeights = Annotated[Any, Shape("n", "1")]
 
 
-@SIDE_BY_SIDE.inputs
+@FOOTNOTE_2.inputs
 def blocks_of_full_row_rank(
     first: Square, second: Square, third: Annotated[Any, Shape("p", "p")], fourth: Annotated[Any, Shape("q", "q")],
     s_1: RowWeights, s_2: RowWeights,
@@ -73,16 +83,54 @@ def blocks_of_full_row_rank(
     return {"J_1": block(first, s_1, third), "J_2": block(second, s_2, fourth)}
 
 
-@SIDE_BY_SIDE.formula
+@FOOTNOTE_2.formula
 def worse_of_two_blocks(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
     """max(kappa(J_1), kappa(J_2)), a scalar, for J_1 (n, p) and J_2 (n, q) of rank n."""
     n = J_1.shape[0]
     return _larger(effective_condition_number(J_1, n), effective_condition_number(J_2, n))
 
 
-SIDE_BY_SIDE.oracle(lambda J_1, J_2: effective_condition_number(concatenate([J_1, J_2], axis=1), J_1.shape[0]))
-SIDE_BY_SIDE.mutant("the better conditioned block", "_larger -> _smaller")
-SIDE_BY_SIDE.mutant("its square root", lambda value: sqrt(value))
+FOOTNOTE_2.oracle(lambda J_1, J_2: effective_condition_number(concatenate([J_1, J_2], axis=1), J_1.shape[0]))
+FOOTNOTE_2.mutant("the better conditioned block", "_larger -> _smaller")
+FOOTNOTE_2.mutant("its square root", lambda value: sqrt(value))
+
+
+ANY_RANK = Claim(OSA, "osa.fn-2-any-rank", label="Footnote 2, of sub-blocks of any rank side by side",
+    statement=r"\kappa([\mathbf{J}_1\ \mathbf{J}_2]) \le \max_l \kappa(\mathbf{J}_l)",
+    assumptions=[
+        Definition(
+            "Jacobians by the parameters, as in Ji et al.: the network's has those of its sub-blocks side by side", by=concatenate
+        ),
+        Assumption(
+            "J_1, J_2 and [J_1 J_2] have the largest rank that their shapes allow",
+            positive=lambda J_1, J_2: column(*(smallest_singular_value(J) for J in (J_1, J_2, concatenate([J_1, J_2], axis=1)))),
+        ),
+    ],
+    name="condition number of sub-blocks of any rank", relation=AtMost(), sizes={"n": (2, 3), "p": (1, 3), "q": (1, 3)},
+    where=lambda sizes: min(sizes["p"], sizes["q"]) < sizes["n"], expects="refuted", severity="error", of_project=True,
+    correction="osa.fn-2",
+    note="""Two columns have the condition number 1 each, and the matrix of both has any, the larger the more nearly they are
+        parallel.""",
+)  # fmt: skip
+
+
+@ANY_RANK.formula
+def worse_of_two_blocks_of_any_rank(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
+    """max(kappa(J_1), kappa(J_2)), a scalar, for J_1 (n, p) and J_2 (n, q) of the largest rank."""
+    return _larger(*(effective_condition_number(J, min(J.shape)) for J in (J_1, J_2)))
+
+
+@ANY_RANK.oracle
+def condition_number_side_by_side(J_1: WideBlock, J_2: OtherWideBlock) -> Any:
+    J = concatenate([J_1, J_2], axis=1)
+    return effective_condition_number(J, min(J.shape))
+
+
+ANY_RANK.mutant("the better conditioned block", "_larger -> _smaller")
+ANY_RANK.mutant("its square root", lambda value: sqrt(value))
+ANY_RANK.counterexample(
+    "two columns at an angle of 45 degrees: 1 each, (3 + sqrt 5)/2 side by side", J_1=[[1], [0]], J_2=[[1], [1]]
+)
 
 
 @realises({"J_l = U_l diag": reached.FRAMES})
@@ -109,21 +157,17 @@ BY_INPUT = Definition(
     "Jacobians by the input, as that of Theorem C.1: the network's is the product of its sub-blocks'",
     by=condition_number_of_product,
 )
-FOOTNOTE_2 = Claim(TWO_BLOCKS, "osa.fn-2", label="Footnote 2", name="condition number of the network by its sub-blocks",
-    statement=r"""\text{i.e. the conditioning of the full network Jacobian is bounded by the worse-conditioned sub-block
-        and that the attention sub-blocks are much worse conditioned than the MLP sub-blocks}""",
+FOOTNOTE_2_BY_INPUT = Claim(TWO_BLOCKS, "osa.fn-2-by-input", label="Footnote 2, of Jacobians by the input",
+    name="condition number of a product by its sub-blocks", of_project=True,
+    statement=r"\kappa(\mathbf{J}_2\mathbf{J}_1) \le \max_l\kappa(\mathbf{J}_l)",
     assumptions=[
         BY_INPUT,
         *BLOCKS,
     ],
     relation=AtMost(), expects="refuted", severity="error", correction="osa.fn-2-product",
-    consequence="""Well-conditioned blocks do not make a well-conditioned network: condition numbers multiply, and
-        blocks of low rank add a factor for the angle between what one writes and the next reads (osa.fn-2-product).""",
-    note=r"""Section 1 calls it an assumption, of Ji et al., whose network Jacobian, by the parameters, has its
-        sub-blocks side by side: there it is a theorem for full row rank (osa.fn-2-side-by-side). That theirs is meant
-        is not said; every other Jacobian of the paper is by the input. With the effective condition number of Appendix
-        C.1. Where blocks have low rank, as for $h > 1$, no function of the $\kappa(J_l)$ bounds $\kappa(J_2J_1)$: two
-        with $\kappa = 1$ can have a product with any.""",
+    note=r"""The other meaning of osa.fn-2: every Jacobian that the paper writes down is by the input. With the effective
+        condition number of Appendix C.1. Where blocks have low rank, as for $h > 1$, no function of the $\kappa(J_l)$
+        bounds $\kappa(J_2J_1)$: two with $\kappa = 1$ can have a product with any.""",
 )  # fmt: skip
 
 
@@ -139,7 +183,7 @@ def _smaller(a: Any, b: Any) -> Any:
     return a + b - _larger(a, b)
 
 
-@FOOTNOTE_2.formula
+@FOOTNOTE_2_BY_INPUT.formula
 def worse_condition_number(
     U_2: OtherColumns, s_2: OtherWeights, V_2: OtherColumns, U_1: Columns, s_1: Weights, V_1: Columns
 ) -> Any:
@@ -147,26 +191,28 @@ def worse_condition_number(
     return _larger(_block_condition(U_2, s_2, V_2), _block_condition(U_1, s_1, V_1))
 
 
-FOOTNOTE_2.oracle(condition_number_of_product)
-FOOTNOTE_2.mutant("the better conditioned block", "_larger -> _smaller")
-FOOTNOTE_2.mutant("its square root", lambda value: sqrt(value))
+FOOTNOTE_2_BY_INPUT.oracle(condition_number_of_product)
+FOOTNOTE_2_BY_INPUT.mutant("the better conditioned block", "_larger -> _smaller")
+FOOTNOTE_2_BY_INPUT.mutant("its square root", lambda value: sqrt(value))
 
 
-@FOOTNOTE_2.counterexample("J_1 = J_2 = diag(2, 1): the product has condition number 4")
+@FOOTNOTE_2_BY_INPUT.counterexample("J_1 = J_2 = diag(2, 1): the product has condition number 4")
 def same_direction_twice() -> dict[str, Any]:
     identity = [[1, 0], [0, 1]]
     frames = {"U_2": identity, "V_2": identity, "U_1": identity, "V_1": identity}
     return {**frames, "s_2": [[2], [1]], "s_1": [[2], [1]]}
 
 
-@FOOTNOTE_2.counterexample("two blocks of rank 2 with condition number 1: the product has condition number 5/3")
+@FOOTNOTE_2_BY_INPUT.counterexample(
+    "two blocks of rank 2 with condition number 1: the product has condition number 5/3"
+)
 def tilted_planes() -> dict[str, Any]:
     plane, tilted = [[1, 0], [0, 1], [0, 0]], [[1, 0], [0, "3/5"], [0, "4/5"]]
     frames = {"U_2": plane, "V_2": plane, "U_1": tilted, "V_1": plane}
     return {**frames, "s_2": [[1], [1]], "s_1": [[1], [1]]}
 
 
-FOOTNOTE_2_PRODUCT = FOOTNOTE_2.corrected("osa.fn-2-product", label="Footnote 2, with all that conditions the product",
+FOOTNOTE_2_PRODUCT = FOOTNOTE_2_BY_INPUT.corrected("osa.fn-2-product", label="Footnote 2, with all that conditions the product",
     statement=r"""\mathbf{J}_l = \mathbf{U}_l\operatorname{diag}(s_l)\mathbf{V}_l^\top \text{ of rank } r_l \text{ with } s_l > 0,
         \mathbf{V}_2^\top\mathbf{U}_1 \text{ of full rank}: \quad \kappa(\mathbf{J}_2\mathbf{J}_1) \le
         \kappa(\mathbf{J}_2)\,\kappa(\mathbf{V}_2^\top\mathbf{U}_1)\,\kappa( \mathbf{J}_1); \text{ the middle factor, of

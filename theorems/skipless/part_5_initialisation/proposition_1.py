@@ -293,7 +293,7 @@ DOMINANT = Claim(DOMINANT_ROWS, "skipless.prop-1-dominance-kappa", label="Propos
     uses=("skipless.prop-1-dominance-identity", "skipless.a4.3-kappa-gap"),
     reading=Reading("is well-conditioned when diagonal logits are dominant", r"""where $\gamma/\tau > \ln 2(n - 1)$:
             there $\varepsilon = 2(n - 1)e^{-\gamma/\tau}$ is below 1 and serves in the bound, at a given $n$. For a
-            smaller $\gamma/\tau$ $S$ may be singular (skipless.sec5.2-second-term), and no $\varepsilon$ that depends
+            smaller $\gamma/\tau$ $S$ may be singular (skipless.sec5.2-second-term-largest), and no $\varepsilon$ that depends
             on $\gamma/\tau$ alone serves for all $n$ (skipless.prop-1-dominance-kappa-free-of-n)"""),
     note=r"""$1 - \varepsilon \le \|Sx\| \le 1 + \varepsilon$ for unit $x$. For $n = 2$ and $M = \gamma I$ the least
         $\varepsilon$ is $e^{-\gamma/\tau}$, half of this one.""")  # fmt: skip

@@ -1,6 +1,7 @@
 """Proposition 2 and the text before it: conditioning of K at initialisation, and of its second term.
 
-Both need more than is said: the Proposition an assumption on X, the second term a majority on the diagonal of A.  For the
+Both need more than is said: the Proposition an assumption on X, the second term a large gap of the logits, or a majority on the
+diagonal of A.  For the
 Gaussian tokens of Section A.4.1 the Proposition is true at the printed dimensions, and false at small ones.
 """
 
@@ -18,7 +19,7 @@ from theorems.skipless import SKIPLESS
 from theorems.skipless.definitions import QueryWeights, Tokens, Weights
 from theorems.skipless.part_5_initialisation.initialisation import value_output_weights
 from theorems.skipless.part_5_initialisation.proposition_1 import (
-    SEVERAL, Gap, Logits, Slack, Temperature, dominant_logits, largest_others, tempered_softmax,
+    DOMINANT_ROWS, SEVERAL, Gap, Logits, Slack, Temperature, dominant_logits, largest_others, off_diagonal_mass, tempered_softmax,
 )  # fmt: skip
 from theorems.skipless.quantities import INVERSE, flatness, initial_product, input_jacobian, jacobian_by_products, least
 from theorems.skipless.sampling import (
@@ -31,7 +32,7 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import LawTest, at_least_probability
 from verify.vocabulary import (
-    Assumption, AtMost, Claim, Definition, FollowsLaw, HasStructure, Real, Shape, checked, realises,
+    Assumption, AtMost, Claim, Definition, FollowsLaw, HasStructure, Reading, Real, Shape, checked, realises,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -55,38 +56,81 @@ def majority(A: Any) -> Any:
     return least(*(diag_part(A) * 2 - 1))
 
 
+def _bounded(e: Any) -> Any:
+    return (1 + e) / (1 - e)
+
+
 SCALED_ORTHONORMAL = (
     Assumption("P^T P is a multiple of I", zero=lambda P: P.T @ P - eye(P.shape[0]) * (P[:, :1].T @ P[:, :1])),
     Assumption("P is not 0", positive=lambda P: P[:, :1].T @ P[:, :1]),
 )
 STOCHASTIC = Assumption("rows of A sum to 1", zero=lambda A: row_sums(A) - 1)
 
-SECOND_TERM = Claim(SKIPLESS, "skipless.sec5.2-second-term", label="Section 5.2, text before Proposition 2",
+
+@realises({"P^T P is a multiple of I": reached.ROTATIONS})
+def dominant_logits_and_product(
+    B: Logits, slack: Slack, gamma: Gap, tau: Temperature, G: Weights, c: Scale
+) -> dict[str, Any]:
+    """Dominant M, and P = c^2 times an orthogonal matrix."""
+    return {**dominant_logits(B, slack, gamma, tau), "P": orthogonal_matrix(G) * (c * c)}
+
+
+SECOND_TERM = Claim(DOMINANT_ROWS.extended("Section 5.2", sizes={"n": (2, 4), "d": (1, 2)}, inputs=dominant_logits_and_product),
+    "skipless.sec5.2-second-term", label="Section 5.2, text before Proposition 2",
     statement=r"""\text{A scaled orthonormal }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ and a diagonal dominant attention
         map }\mathbf{A}_\ell\text{ guarantees that the second term of }\mathbf{K}_\ell\text{, namely }(\mathbf{W}_\ell^V
         \mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell\text{, is well-conditioned}""",
     assumptions=[
+        *SCALED_ORTHONORMAL,
+        Assumption("epsilon < 1", positive=lambda M, gamma, tau: 1 - off_diagonal_mass(M, gamma, tau)),
+    ],
+    name="conditioning of the second term", relation=AtMost(left="kappa of the second term"), expects="reading",
+    uses=("skipless.prop-1-dominance-kappa",),
+    reading=Reading(("diagonal dominant", "is well-conditioned"), r"""as in Proposition 1, with a gap of the logits that is large
+        enough: for $A = S_\tau(M)$ and $\gamma/\tau > \ln 2(n - 1)$, $\kappa(P^\top\otimes A) \le (1 + \varepsilon)/(1 -
+        \varepsilon)$ with $P = W^VW^O$ and $\varepsilon = 2(n - 1)e^{-\gamma/\tau}$, near 1 as $\gamma/\tau$ grows at a
+        given $n$"""),
+    consequence=r"""A diagonal that is merely the largest entry of its row guarantees nothing: the second term may be
+        singular (skipless.sec5.2-second-term-largest). Ask for $A_{ii} > 1/2$ in every row, and $\kappa \le
+        n/\min_i(2A_{ii}-1)$ (skipless.sec5.2-second-term-margin).""",
+    note=r"""It is the last sentence of Proposition 1 once more, as $\kappa(P^\top\otimes A) = \kappa(A)$, and it is read as
+        that one is. In the weakest sense of dominance, with any $\gamma > 0$, it is false.""",
+)  # fmt: skip
+
+
+@SECOND_TERM.formula
+def condition_bound_of_second_term(M: Logits, gamma: Gap, tau: Temperature) -> Any:
+    """(1 + epsilon) / (1 - epsilon) with epsilon = 2 (n - 1) exp(-gamma / tau), a scalar."""
+    return _bounded(off_diagonal_mass(M, gamma, tau))
+
+
+@SECOND_TERM.oracle
+def condition_of_second_term(M: Logits, tau: Temperature, P: Weights) -> Any:
+    return condition_number(kron(P.T, tempered_softmax(M, tau)))
+
+
+SECOND_TERM.mutant("epsilon for twice the gap", lambda M, gamma, tau: _bounded(off_diagonal_mass(M, 2 * gamma, tau)))
+SECOND_TERM.mutant("epsilon of opposite sign", lambda M, gamma, tau: _bounded(-off_diagonal_mass(M, gamma, tau)))
+
+LARGEST = Claim(SKIPLESS, "skipless.sec5.2-second-term-largest",
+    label="Conditioning of the second term for attention whose diagonal is the largest entry", of_project=True,
+    statement=r"""\mathbf{A}\mathbf{1}=\mathbf{1},\ \mathbf{A}_{ii}>\max_{j\ne i}\mathbf{A}_{ij}\ \Rightarrow\
+        \kappa(\mathbf{P}^\top\otimes\mathbf{A})\le n/\min_i\Big(\mathbf{A}_{ii}-\max_{j\ne i}\mathbf{A}_{ij}\Big)\ \text{(or any
+        other bound)},\quad\mathbf{P}=\mathbf{W}^V\mathbf{W}^O\ \text{scaled orthonormal}""",
+    assumptions=[
         STOCHASTIC,
         *SCALED_ORTHONORMAL,
         Assumption("A_ii > max_{j != i} A_ij, dominance as in Proposition 1", positive=lead),
-        Definition("well-conditioned: kappa <= n / min_i (A_ii - max_{j != i} A_ij), or any other bound", by=lead),
         INVERSE,
     ],
-    name="conditioning of the second term", relation=AtMost(left="1/n of the margin of dominance"),
+    name="conditioning of the second term, largest diagonal", relation=AtMost(left="1/n of the margin of dominance"),
     sizes={"n": (2, 5), "d": (1, 3)},
     where=lambda sizes: sizes["n"] > 2 or sizes["d"] == 2, expects="refuted", severity="error",
     correction="skipless.sec5.2-second-term-margin", uses=("skipless.a4.3-kappa-gap", "skipless.prop-1-dominance-kappa"),
-    consequence=r"""A diagonal that is merely the largest entry of its row guarantees nothing: the second term may be
-        singular. Ask for $A_{ii} > 1/2$ in every row, and $\kappa \le n/\min_i(2A_{ii}-1)$
-        (skipless.sec5.2-second-term-margin).""",
-    note=r"""The sense of dominance is the one that the paper defines, in Proposition 1, whose bound needs $\gamma/\tau
-        > \ln 2(n - 1)$ (skipless.prop-1-dominance-kappa). In the paper's favour: as the margin of $A$ tends to 1, so
-        does $\kappa$, and a reader may take dominance as strong, as Proposition 1 does by $\gamma/\tau \to \infty$;
-        here nothing tends, and 'guarantee' is said. $\kappa(P^\top\otimes A) = \kappa(A)$. In the examples $A$ is a
-        softmax of logits whose diagonal dominates, and is singular, so that no bound by the margin exists. Dominance in
-        the usual sense, $A_{ii}$ above the sum of the others, does: $\kappa \le n/a$ with $a = \min_i(2A_{ii} - 1)$;
-        also that grows as $a \to 0$, as for $A = \frac12\begin{pmatrix}1 + a & 1 - a\\ 1 - a & 1 + a\end{pmatrix}$ with
-        $\kappa = 1/a$.""",
+    note=r"""$\kappa(P^\top\otimes A) = \kappa(A)$. In the examples $A$ is a softmax of logits whose diagonal dominates in the
+        sense of Proposition 1, and is singular, so that no bound by the margin exists. Dominance in the usual sense,
+        $A_{ii}$ above the sum of the others, does: $\kappa \le n/a$ with $a = \min_i(2A_{ii} - 1)$; also that grows as $a
+        \to 0$, as for $A = \frac12\begin{pmatrix}1 + a & 1 - a\\ 1 - a & 1 + a\end{pmatrix}$ with $\kappa = 1/a$.""",
 )  # fmt: skip
 
 
@@ -103,7 +147,7 @@ SOFTMAX_AND_ROTATION = {
 }
 
 
-@SECOND_TERM.inputs
+@LARGEST.inputs
 @realises(SOFTMAX_AND_ROTATION)
 def dominant_attention(B: Logits, slack: Slack, gamma: Gap, tau: Temperature, G: Weights, c: Scale) -> dict[str, Any]:
     """A = S_tau(M) for dominant M, and P = c^2 times an orthogonal matrix."""
@@ -111,19 +155,19 @@ def dominant_attention(B: Logits, slack: Slack, gamma: Gap, tau: Temperature, G:
     return {"A": tempered_softmax(logits["M"], tau), "P": orthogonal_matrix(G) * (c * c)}
 
 
-SECOND_TERM.formula(flatness_of_second_term)
-SECOND_TERM.oracle(lambda A: lead(A) * rational(1, A.shape[0]))
+LARGEST.formula(flatness_of_second_term)
+LARGEST.oracle(lambda A: lead(A) * rational(1, A.shape[0]))
 
 ROW = ["7/20", "6/20", "3/20", "4/20"]
-SECOND_TERM.counterexample("circulant attention with entries 7/20, 6/20, 3/20, 4/20 is singular",
+LARGEST.counterexample("circulant attention with entries 7/20, 6/20, 3/20, 4/20 is singular",
     A=[ROW[-i:] + ROW[:-i] for i in range(4)], P=[["27/5", "36/5"], ["-36/5", "27/5"]])  # fmt: skip
 
 
-SECOND_TERM.counterexample("three tokens, of which one attends like the mean of the others",
+LARGEST.counterexample("three tokens, of which one attends like the mean of the others",
     A=[["1/2", "1/10", "2/5"], ["1/10", "1/2", "2/5"], ["3/10", "3/10", "2/5"]], P=[[1]])  # fmt: skip
 
 
-@SECOND_TERM.domain("near the three tokens of the second example")
+@LARGEST.domain("near the three tokens of the second example")
 def near_a_singular_attention(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """The logits of the example for the first three tokens, other tokens far apart; two tokens are drawn."""
     if sizes["n"] > 2:
@@ -133,8 +177,8 @@ def near_a_singular_attention(arrays: dict[str, Any], sizes: dict[str, int], rng
         arrays["tau"][:], arrays["gamma"][:] = 1.0, 0.22265625
 
 
-SECOND_TERM.mutant("A + I/10", lambda A, P: flatness(kron(P.T, A + eye(A.shape[0]) * rational(1, 10))))
-SECOND_TERM.mutant("P alone", lambda P: flatness(P))
+LARGEST.mutant("A + I/10", lambda A, P: flatness(kron(P.T, A + eye(A.shape[0]) * rational(1, 10))))
+LARGEST.mutant("P alone", lambda P: flatness(P))
 
 MARGIN = Claim(SKIPLESS, "skipless.sec5.2-second-term-margin",
     label="Conditioning of the second term for attention with a majority on the diagonal",
@@ -149,7 +193,7 @@ MARGIN = Claim(SKIPLESS, "skipless.sec5.2-second-term-margin",
         Assumption("a > 0", positive=majority),
     ],
     name="conditioning by a diagonal majority", relation=AtMost(), sizes={"n": (1, 4), "d": (1, 2)}, of_project=True,
-    corrects="skipless.sec5.2-second-term",
+    corrects="skipless.sec5.2-second-term-largest",
     note=r"""$\|Ax\|_\infty \ge a\|x\|_\infty$, so $s_{\min} \ge a/\sqrt n$; and $s_{\max} \le \sqrt n$, the square root
         of the largest column sum. The order $n$ is needed: with $A_{11} = 1$ and rows $(1 - p)e_i + p\,e_1$, $\kappa
         \ge p^2(n - 1)/(1 - p)$. The second bound is $\|A - I\| \le \|A - I\|_F \le q$, for a row of $A - I$ has the
@@ -204,7 +248,7 @@ PROP_2 = Claim(SKIPLESS, "skipless.prop-2", label="Proposition 2", name="conditi
         INVERSE,
     ],
     relation=AtMost(left="1/1000"), sizes={"n": (1, 3), "d": (1, 2)}, expects="refuted", severity="error",
-    presumes=("skipless.prop-2-intuition", "skipless.sec5.2-second-term"), correction="skipless.prop-2-dominant-logits",
+    presumes=("skipless.prop-2-intuition", "skipless.sec5.2-second-term-largest"), correction="skipless.prop-2-dominant-logits",
     uses=("skipless.prop-2-gaussian",),
     proof=(
         "skipless.a4.3-kappa-a", "skipless.lemma-1", "skipless.eq-30", "skipless.a4.3-norm-one",
@@ -318,10 +362,6 @@ DOMINANT_LOGITS = Claim(SKIPLESS, "skipless.prop-2-dominant-logits",
 def orthogonal_values(X: Tokens, W: Weights, G: Weights, c: Scale) -> dict[str, Any]:
     """P = c^2 times a Cayley transform."""
     return {"X": X, "W": W, "P": orthogonal_matrix(G) * (c * c)}
-
-
-def _bounded(e: Any) -> Any:
-    return (1 + e) / (1 - e)
 
 
 @DOMINANT_LOGITS.formula

@@ -1,7 +1,7 @@
 """Eq. (37) and the last sentence of Section A.4.4: the condition number of two blocks side by side.
 
 The chain of Eq. (37) needs rho < s_min^2, which is not printed; where it holds, every link does.  The sentence drawn from it
-is false as printed, for rho is not relative to the size of the blocks; it holds for rho small beside s_min^2.
+needs s_min to stay fixed, for rho is not relative to the size of the blocks; it holds for rho small beside s_min^2.
 """
 
 from __future__ import annotations
@@ -264,24 +264,29 @@ COLUMNS_AT_MOST_ROWS = TWO_BLOCKS.extended(
     assumptions=[AS_MANY_ROWS], special_domains={"columns at an angle": at_an_angle}
 )
 
-FIXED_SCALE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit-fixed-scale",
-    label="Section A.4.4, last sentence, at a fixed s_min", name="concatenation limit at fixed scale",
-    statement=r"""
-        \rho\le\delta,\ \tau\le1+\delta,\ s_{\min}\ge s>\sqrt\delta,\ \delta\ge0\ \Rightarrow\ \kappa(\mathbf{M})\le(1+\delta)\sqrt{
-        \frac{1+\delta/s^2}{1-\delta/s^2}}\,\kappa_{\max},\text{ which tends to }\kappa_{\max}\text{ as }\delta\to0""",
+LIMIT = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-limit", label="Section A.4.4, last sentence",
+    statement=r"""\text{Under a mild block-incoherence condition (i.e., }\rho\to0)\text{, and balanced blocks
+        }(\tau\to1)\text{, the concatenated condition number is controlled by the worst block condition number
+        }\kappa_{\max}""",
     assumptions=[
-        Assumption("rho <= delta, tau <= 1 + delta, 0 < s <= s_min",
+        Assumption("rho <= delta, tau <= 1 + delta, 0 < s <= s_min; that s stays fixed is not printed",
             nonnegative=lambda A, B, delta, s: column(
                 delta - blocks(A, B).rho, 1 + delta - blocks(A, B).tau, blocks(A, B).s_min - s),
             positive=lambda s: s),
         Assumption("0 <= delta < s^2", nonnegative=lambda delta: delta, positive=lambda delta, s: s * s - delta),
     ],
-    relation=AtMost(left="kappa([A B])"), of_project=True, all_sizes=True,
-    uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
-    note=r"$\rho$ has to be small beside $s_{\min}^2$, as the two fractions of Eq. (37) show.")  # fmt: skip
+    name="limit of incoherent balanced blocks", relation=AtMost(left="kappa([A B])"), all_sizes=True, expects="gap",
+    missing=r"$s_{\min}$ stays above a fixed $s > 0$", presumes=("skipless.a4.4-limit-any-scale",),
+    correction="skipless.a4.4-relative", uses=("skipless.eq-37-incoherent", "skipless.a4.4-relative"),
+    consequence=r"""A small $\rho$ may only mean small blocks; ask for $\rho/s_{\min}^2$ to be small, for any $r <
+        1$ with $\rho \le r\,s_{\min}^2$, $\kappa(M) \le \tau\sqrt{(1+r)/(1-r)}\,\kappa_{\max}$ (skipless.a4.4-relative).""",
+    note=r"""Then $\kappa(M) \le (1 + \delta)\sqrt{(1 + \delta/s^2)/(1 - \delta/s^2)}\,\kappa_{\max}$ for $\rho \le
+        \delta$ and $\tau \le 1 + \delta$, which tends to $\kappa_{\max}$ as $\delta \to 0$. What else stays fixed as
+        $\rho \to 0$ is not said; the fractions of Eq. (37), from which the sentence is drawn, show that it is $s_{\min}$.
+        If nothing does, the sentence is false (skipless.a4.4-limit-any-scale).""")  # fmt: skip
 
 
-@FIXED_SCALE.inputs
+@LIMIT.inputs
 @realises(
     but="delta is the least and s the largest that are admitted; with these the bound is smallest, and kappa(M) reads neither"
 )
@@ -291,7 +296,7 @@ def smallness_of_blocks(A: Left, B: Right) -> dict[str, Any]:
     return {"A": A, "B": B, "delta": maximum(column(q.rho, q.tau - 1)), "s": q.s_min}
 
 
-@FIXED_SCALE.formula
+@LIMIT.formula
 def bound_near_the_limit(A: Left, B: Right, delta: Bound, s: Bound) -> Any:
     """(1 + delta) sqrt((1 + delta / s^2) / (1 - delta / s^2)) kappa_max, a scalar."""
     return (1 + delta) * _root(delta, s) * maximum(blocks(A, B).kappas)
@@ -301,52 +306,45 @@ def _root(delta: Any, s: Any) -> Any:
     return sqrt((1 + delta / (s * s)) / (1 - delta / (s * s)))
 
 
-FIXED_SCALE.oracle(lambda A, B: condition(concatenated(A, B)))
-FIXED_SCALE.mutant("balance dropped", lambda A, B, delta, s: _root(delta, s) * maximum(blocks(A, B).kappas))
-FIXED_SCALE.mutant("incoherence dropped", lambda A, B, delta: (1 + delta) * maximum(blocks(A, B).kappas))
-FIXED_SCALE.mutant("smaller condition number of the two", "maximum -> minimum")
+LIMIT.oracle(lambda A, B: condition(concatenated(A, B)))
+LIMIT.mutant("balance dropped", lambda A, B, delta, s: _root(delta, s) * maximum(blocks(A, B).kappas))
+LIMIT.mutant("incoherence dropped", lambda A, B, delta: (1 + delta) * maximum(blocks(A, B).kappas))
+LIMIT.mutant("smaller condition number of the two", "maximum -> minimum")
 
-NEARLY = Definition(
-    "small: rho and tau - 1 at most delta; controlled: at most C kappa_max, with delta and C any given numbers",
-    by=blocks,
-)
+NEARLY = Definition("delta and C are any given numbers", by=blocks)
 
-LIMIT = Claim(TWO_BLOCKS, "skipless.a4.4-limit", label="Section A.4.4, last sentence",
-    statement=r"""\text{Under a mild block-incoherence condition (i.e., }\rho\to0)\text{, and balanced blocks
-        }(\tau\to1)\text{, the concatenated condition number is controlled by the worst block condition number
-        }\kappa_{\max}""",
+ANY_SCALE = Claim(TWO_BLOCKS, "skipless.a4.4-limit-any-scale", label="Section A.4.4, last sentence, at no fixed scale",
+    statement=r"""\text{There are }\delta>0\text{ and }C\text{ with }\kappa(\mathbf{M})\le C\,\kappa_{\max}\text{ for all
+        blocks with }\rho\le\delta,\ \tau\le1+\delta""",
     assumptions=[
         NEARLY,
         Assumption("rho <= delta", nonnegative=lambda A, B, delta: delta - blocks(A, B).rho),
         Assumption("tau <= 1 + delta", nonnegative=lambda A, B, delta: 1 + delta - blocks(A, B).tau),
     ],
-    name="limit of incoherent balanced blocks", relation=AtMost(left="kappa([A B])", ascent=False),
+    name="limit of blocks of any scale", relation=AtMost(left="kappa([A B])", ascent=False), of_project=True,
     sizes={"n": (2, 4), "d_1": (1, 2), "d_2": (1, 2)}, expects="refuted", severity="error", uses=("skipless.eq-37",),
     correction="skipless.a4.4-relative",
-    consequence=r"""A small $\rho$ may only mean small blocks; ask for $\rho/s_{\min}^2$ to be small, for any $r <
-        1$ with $\rho \le r\,s_{\min}^2$, $\kappa(M) \le \tau\sqrt{(1+r)/(1-r)}\,\kappa_{\max}$ (skipless.a4.4-relative).""",
-    note=r"""At a fixed $s_{\min}$, which the sentence does not name, it is true (skipless.a4.4-limit-fixed-scale).
-        $\rho$ is not normalised: $A, B \to sA, sB$ takes $\rho$ to $s^2\rho$ and leaves $\tau$ and every condition
+    note=r"""$\rho$ is not normalised: $A, B \to sA, sB$ takes $\rho$ to $s^2\rho$ and leaves $\tau$ and every condition
         number alone, so $\rho$ can be made as small as one likes for nearly parallel blocks. Two columns $s(1, 0)$ and
         $s(1, e)$ have $\kappa_{\max} = 1$, $\rho = s^2$, $\tau = \sqrt{1 + e^2}$ and $\kappa(M) > 1/e$: no $\delta$ and
         no $C$ serve.""")  # fmt: skip
 
 
-@LIMIT.formula
+@ANY_SCALE.formula
 def multiple_of_worst_block(A: Left, B: Right, delta: Smallness, C: Factor) -> Any:
     """C kappa_max, a scalar."""
     return C * maximum(blocks(A, B).kappas)
 
 
-LIMIT.oracle(lambda A, B, delta, C: condition(concatenated(A, B)))
+ANY_SCALE.oracle(lambda A, B, delta, C: condition(concatenated(A, B)))
 SHORT = Fraction(1, 100)
-LIMIT.counterexample(
+ANY_SCALE.counterexample(
     "two short columns at a small angle: delta = 10^-3, C = 100, kappa(M) > 1000",
     A=[[SHORT], [0]], B=[[SHORT], [SHORT / 1000]], delta=Fraction(1, 1000), C=Fraction(100),
 )  # fmt: skip
-LIMIT.mutant("smaller condition number of the two, squared, and more",
+ANY_SCALE.mutant("smaller condition number of the two, squared, and more",
     lambda A, B, C: 2 * C * minimum(blocks(A, B).kappas) * minimum(blocks(A, B).kappas))  # fmt: skip
-LIMIT.mutant("without the factor C", "C -> 1")
+ANY_SCALE.mutant("without the factor C", "C -> 1")
 
 RELATIVE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-relative",
     label="Section A.4.4, last sentence, with the incoherence relative to the blocks",
@@ -362,7 +360,7 @@ RELATIVE = Claim(COLUMNS_AT_MOST_ROWS, "skipless.a4.4-relative",
         Assumption("0 <= r < 1", nonnegative=lambda r: r, positive=lambda r: 1 - r),
     ],
     name="limit of relatively incoherent blocks", relation=AtMost(left="kappa([A B])"), of_project=True, all_sizes=True,
-    corrects="skipless.a4.4-limit", proof=("skipless.eq-37-incoherent",),
+    corrects=("skipless.a4.4-limit", "skipless.a4.4-limit-any-scale"), proof=("skipless.eq-37-incoherent",),
     note=r"""$\rho/s_{\max}^2 \le \rho/s_{\min}^2 \le r$ in the last term of Eq. (37). The constants do not depend on
         the sizes.""")  # fmt: skip
 
