@@ -1,5 +1,5 @@
-"""A network of blocks: footnote 2, an assumption of Ji et al., whose bound holds for Jacobians side by side that have full row rank,
-and neither for others nor for the product of Jacobians by the input. Its order of attention and MLP, an observation about
+"""A network of blocks: footnote 2, an assumption of Ji et al., whose bound holds for Jacobians side by side of full row rank, and
+neither for others nor for the product of Jacobians by the input. Its order of attention and MLP, an observation about
 attention before it is improved, is the other way round after that, with one head."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Footnote 3: which of the matrices whose condition number is considered have low rank: W_V W_O, J_2 and J, not W~ with two heads."""
+"""Footnote 3: which of the matrices whose condition number is considered have low rank: all but W~ with two heads."""
 
 from __future__ import annotations
 

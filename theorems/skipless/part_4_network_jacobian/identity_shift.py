@@ -1,6 +1,6 @@
 """Sections 4.2-4.3: what the identity of a skip does to the condition number of K, and how that compares with the MLP's.
 
-The shift helps a small or a positive semidefinite K; in general it may as well make K singular.
+The shift helps a K that is ill-conditioned beside the bound by its symmetric part; in general it may as well make K singular.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ IDENTITY = Claim(OF_ATTENTION, "skipless.sec4.3-identity-conditioning",
     assumptions=[
         Definition("'helps': kappa(K + I) <= kappa(K)", by=flatness_with_skip),
         INVERSE,
-        Assumption("mu > -1, which is not printed", positive=lambda X, W_Q, W_K, W_V, W_O: 1 + symmetric_part(X, W_Q, W_K, W_V, W_O)),
+        Assumption("mu > -1, which is not printed",
+            positive=lambda X, W_Q, W_K, W_V, W_O: 1 + symmetric_part(X, W_Q, W_K, W_V, W_O)),
         Assumption("kappa(K) >= (1 + |K|) / (1 + mu), which is not printed", nonnegative=room_for_the_skip),
     ],
     relation=AtMost(left="1 / kappa(K)"), expects="gap", presumes=("skipless.sec4.3-identity-any",),

@@ -1,5 +1,5 @@
-"""The parenthesis before Eq. (23), that a larger beta leads to more dominance of the diagonal: of W_Q W_K^T it does; of the attention
-matrix it depends on the tokens."""
+"""The parenthesis before Eq. (23), that a larger beta leads to more dominance of the diagonal: of W_Q W_K^T it does; of the
+attention matrix it depends on the tokens."""
 
 from __future__ import annotations
 
