@@ -344,7 +344,7 @@ ROBUST = Claim(SINGULAR_VALUES, "osa.a1-robust", label="Appendix A, text after T
         Assumption("t ||S||_2 <= 3, less than half a turn (the reading)", nonnegative=lambda S, t: 3 - t * spectral_norm(S)),
     ],
     name="larger rotations and the orthogonality error", relation=AtMost(),
-    sizes={"N": (2, 3), "m": (2, 3), "k": (2, 3)}, expects="reading", uses=("osa.thm-a.1-eq-10",),
+    sizes={"N": (1, 3), "m": (1, 3), "k": (1, 3)}, expects="reading", uses=("osa.thm-a.1-eq-10",),
     reading=Reading(("robust to", "larger rotations"), r"""a singular value $\delta$ adds at most $\delta^2 (e^{\|S\|_2} - 1)^2$ to
         the bound (10), and so to the error; and a rotation is larger if its angles are, up to half a turn, beyond which
         they come back: for the rotation $\exp(tS)$, $t \ge 1$, the error is not below that for $\exp(S)$, if $t\|S\|_2$ is at

@@ -22,7 +22,7 @@ AT_BETA = Setting(SKIPLESS, "Section A.4.2",
 LARGER = Claim(SKIPLESS, "skipless.sec-a.4.2-larger-beta", label="Section A.4.2, parenthesis before Eq. (23)",
     statement=r"""\text{Obviously, using our proposed initialization (larger }\beta\text{ leads to more diagonally dominant)}""",
     assumptions=[Definition("alpha Z + beta I is W_Q W_K^T at the initialisation of Eq. (11)", by=initial_product)],
-    name="dominance of the query-key product with growing beta", relation=Equal(), sizes={"d": (1, 4)}, exact=True,
+    name="dominance of the query-key product with growing beta", relation=Equal(), all_sizes=True, sizes={"d": (1, 4)}, exact=True,
     expects="reading",
     reading=Reading("leads to more diagonally dominant", r"""of $W^QW^{K\top} = \alpha Z + \beta I$, of which Section 5.2 says it:
         every gap $W_{ii} - W_{ij}$, $j \ne i$, grows by as much as $\beta$. Of the attention matrix it depends on the tokens
