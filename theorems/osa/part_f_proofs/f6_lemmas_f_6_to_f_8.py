@@ -28,7 +28,7 @@ from verify.matrix import (
 )  # fmt: skip
 from verify.oracles import closed_form, jacobian
 from verify.vocabulary import (
-    AtMost, Claim, Construction, Convention, Definition, Equal, HasStructure, Setting, realises,
+    AtMost, Claim, Construction, Convention, Definition, Equal, HasStructure, Reading, Setting, realises,
 )  # fmt: skip
 from verify.vocabulary.hypotheses import skew
 
@@ -317,10 +317,12 @@ COMMUTATION = Claim(VECTORISED, "osa.commutation", label="Proof of Lemma F.8, te
         \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}). \text{ An important property of the
         communication matrix is orthogonality}""",
     assumptions=[Construction("rectangular B", shapes={"B": ("m", "n")})],
-    relation=Equal(), expects="refuted", severity="slip", correction="osa.commutation-corrected",
-    note=r"""The formula and the sentence name inverse matrices, $\mathbf{K}_{m,n}$ and $\mathbf{K}_{n,m} =
-        \mathbf{K}_{m,n}^\top$, equal only for square $\mathbf{B}$ and for vectors. Every use in the paper, Eqs. (83),
-        (90) and (95), is that of the formula; the spelling is commutation.""",
+    relation=Equal(), all_sizes=True, expects="reading",
+    reading=Reading("the original matrix", r"""the matrix whose transpose is $B$, as the formula has it: $\mathbf{K}$ takes
+        $\operatorname{vec}\mathbf{B}$ to $\operatorname{vec}\mathbf{B}^\top$, and $\mathbf{K}^\top$ takes it back"""),
+    note=r"""With $B$ for the original matrix the sentence names the inverse matrix, $\mathbf{K}_{n,m} = \mathbf{K}_{m,n}^\top$,
+        which is another one unless $B$ is square or a vector. Every use in the paper, Eqs. (83), (90) and (95), is that of
+        the formula; the spelling is commutation.""",
 )  # fmt: skip
 
 
@@ -335,35 +337,16 @@ def _transposed_and_original(B: Any) -> Any:
 
 
 @COMMUTATION.formula
-def one_commutation_matrix(B: Rectangle) -> Any:
-    """K vec B, K vec B^T and vec (K^T K) with one K = K_{m,n}, shape (2 m n + (m n)^2, 1)."""
-    K = commutation_matrix(*B.shape)
-    return _there_and_back(B, K, K)
-
-
-COMMUTATION.oracle(lambda B: _transposed_and_original(B))
-COMMUTATION.mutant("K doubled", "_there_and_back(B, K, K) -> _there_and_back(B, K + K, K)")
-COMMUTATION.mutant("K = I", "commutation_matrix(*B.shape) -> eye(B.shape[0] * B.shape[1])")
-COMMUTATION.counterexample(
-    "B = e_1 e_2^T, 2 x 3: K e_3 = e_2 is vec B^T, but K e_2 = e_4 is not vec B = e_3", B=[[0, 1, 0], [0, 0, 0]]
-)
-
-COMMUTATION_CORRECTED = COMMUTATION.corrected("osa.commutation-corrected",
-    label="Proof of Lemma F.8, text, with two directions", name="commutation matrix, corrected", statement=r"""
-        \operatorname{vec}\mathbf{B}^\top=\mathbf{K}\operatorname{vec}\mathbf{B}, \quad \operatorname{vec}\mathbf{B}=
-        \mathbf{K}^\top\operatorname{vec}\mathbf{B}^\top, \quad \mathbf{K}^\top\mathbf{K}=\mathbf{I}""", all_sizes=True,
-    assumptions=[])  # fmt: skip
-
-
-@COMMUTATION_CORRECTED.formula
 def commutation_there_and_back(B: Rectangle) -> Any:
     """K vec B, K^T vec B^T and vec (K^T K) with K = K_{m,n}, shape (2 m n + (m n)^2, 1)."""
     K = commutation_matrix(*B.shape)
     return _there_and_back(B, K, K.T)
 
 
-COMMUTATION_CORRECTED.mutant("K there and back, as printed", "K.T -> K")
-COMMUTATION_CORRECTED.mutant("K transposed", "K -> K.T; K.T -> K")
+COMMUTATION.oracle(lambda B: _transposed_and_original(B))
+COMMUTATION.mutant("one K there and back", "K.T -> K")
+COMMUTATION.mutant("K transposed", "K -> K.T; K.T -> K")
+COMMUTATION.mutant("K = I", "commutation_matrix(*B.shape) -> eye(B.shape[0] * B.shape[1])")
 
 LEMMA_F8 = Claim(WITH_SIGN, "osa.lemma-f.8", label="Lemma F.8, Eq. (81)", name="norm of the scores' Jacobian",
     statement=r"""\text{There exists some constant } C>0 \text{ such that }

@@ -183,7 +183,8 @@ EQ_6 = Claim(CONDITIONING, "skipless.eq-6", label="Eq. (6)", name="network condi
         is below $\min(mnd, 4d^2)$, so that $\kappa(J_\ell)$ is infinite (and so is $\kappa(J)$ itself once $mnd > p -
         2Ld^2$: it then reads $\infty \le \infty$). For $mn \le 2d$ every block has at least as many columns as rows,
         and no incoherence is needed: use skipless.eq-6-network. With heads the bound of the rank is $4d^2 - 2d\,d_h$,
-        and $d_f \ge 2d$ does. The paper prints it as a simplifying assumption, which 'does not hold universally'.""",
+        and $d_f \ge 2d$ does. The paper prints it as a simplifying assumption, which 'does not hold universally'; so it is
+        judged by what it needs, as the same assumption of Ji et al. is in osa.fn-2.""",
 )  # fmt: skip
 EQ_6.formula(flatness_of_network_jacobian)
 EQ_6.oracle(flatness_of_worst_block)
