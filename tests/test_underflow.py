@@ -55,7 +55,7 @@ def test_no_number_without_digits_is_looked_at() -> None:
 
 
 def test_a_point_where_digits_are_lost_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    claim = load()["hessian.depth-outer-diagonal"]  # products of order 18 in the entries of X
+    claim = load()["hessian.sec4.1-depth-hessian"]  # products of order 18 in the entries of X
 
     def sampled() -> Record:
         settings = settings_for("quick", 1)

@@ -145,28 +145,26 @@ def diagonal_times_one_power(
     return stacked(*diagonal_blocks(X, layer_weights(W_Q, W_K, W_V, D), Y)) * power(s, 2 * 3**D)
 
 
-DEPTH_HESSIAN = Claim(TWO_LAYERS, "hessian.sec4.1-depth-hessian", label="Section 4.1, text (depth)",
-    statement=r"""\text{``If we stack } D \text{ linear self-attention layers, the block-diagonal matrices of the
-        Hessian will contain } 3^D \text{ input intra-sequence covariances } \Sigma_{XX}\text{''}""",
-    assumptions=[Definition("square loss, labels Y fixed", by=square_loss),
-        Definition("to contain 3^D covariances is to have the degree 2 3^D in X", by=diagonal_times_one_power)],
-    name="depth and the diagonal Hessian blocks", relation=Equal(), expects="refuted", severity="error",
-    correction="hessian.depth-diagonal",
-    consequence="""Below the last layer a second term of degree $3^D$ in $X$, linear in the labels, rules the blocks for
-        small tokens; only the outer-product part grows as stated (hessian.depth-diagonal).""",
-    note=r"""The reason given, that Jacobians hold $3^D$ factors $X$, is one for the outer-product part, of which the
-        sentence is true (hessian.depth-outer-diagonal). Below the last layer the network is not linear in a weight
-        matrix: the functional Hessian has diagonal blocks, of degree $3^D$ in $X$ and linear in $Y$, which are no
-        functions of $\Sigma_{XX}$. For the last layer, hence for $D = 1$, they vanish.""")  # fmt: skip
+DEPTH_ONE_DEGREE = Claim(TWO_LAYERS, "hessian.depth-diagonal-one-degree",
+    label="Section 4.1, one degree for the whole diagonal blocks of a deep linear self-attention network",
+    statement=r"""\text{for the diagonal block } H_{ii}(X,Y)\text{ of the loss Hessian in any weight matrix of } D
+        \text{ linear self-attention layers: } H_{ii}(\sigma X, Y) = \sigma^{2\cdot3^D} H_{ii}(X, Y)""",
+    assumptions=[Definition("square loss, labels Y fixed", by=square_loss)],
+    name="one degree for the diagonal Hessian blocks", relation=Equal(), expects="refuted", severity="error",
+    correction="hessian.depth-diagonal", of_project=True,
+    note=r"""The other meaning of hessian.sec4.1-depth-hessian, that there is nothing else in the blocks. Below the last
+        layer the network is not linear in a weight matrix: the functional Hessian has diagonal blocks, of degree $3^D$ in
+        $X$ and linear in $Y$, which are no functions of $\Sigma_{XX}$. For the last layer, hence for $D = 1$, they
+        vanish.""")  # fmt: skip
 
 
-DEPTH_HESSIAN.formula(diagonal_times_one_power)
-DEPTH_HESSIAN.oracle(
+DEPTH_ONE_DEGREE.formula(diagonal_times_one_power)
+DEPTH_ONE_DEGREE.oracle(
     lambda X, Y, W_Q, W_K, W_V, D, s: stacked(*diagonal_blocks(X * s, layer_weights(W_Q, W_K, W_V, D), Y))
 )
-DEPTH_HESSIAN.mutant("3 D covariances", "2 * 3 ** D -> 6 * D")
-DEPTH_HESSIAN.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
-DEPTH_HESSIAN.counterexample(
+DEPTH_ONE_DEGREE.mutant("3 D covariances", "2 * 3 ** D -> 6 * D")
+DEPTH_ONE_DEGREE.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
+DEPTH_ONE_DEGREE.counterexample(
     "one token 1, label 1, two layers, all weights 1, sigma = 2: F = w^3 in the query weight w of the first layer",
     X=[[1]], Y=[[1]], W_Q=[[1, 1, 1]], W_K=[[1, 1, 1]], W_V=[[1, 1, 1]], D=2, s=2)  # fmt: skip
 
@@ -176,22 +174,26 @@ def _outer_diagonal(X: Any, layers: list[list[Any]]) -> Any:
     return stacked(*(J.T @ J * scale for J in weight_jacobians(X, layers)))
 
 
-DEPTH_OUTER = Claim(TWO_LAYERS, "hessian.depth-outer-diagonal",
-    label="Section 4.1, the diagonal blocks of the outer-product Hessian of a deep linear self-attention network",
-    statement=r"""\text{the diagonal blocks of } H_o \text{ of } D \text{ linear self-attention layers are functions of
-        } \Sigma_{XX} \text{ and the weights alone, homogeneous of degree } 3^D \text{ in } \Sigma_{XX}""",
+DEPTH_HESSIAN = Claim(TWO_LAYERS, "hessian.sec4.1-depth-hessian", label="Section 4.1, text (depth)",
+    statement=r"""\text{``If we stack } D \text{ linear self-attention layers, the block-diagonal matrices of the
+        Hessian will contain } 3^D \text{ input intra-sequence covariances } \Sigma_{XX}\text{''}""",
     assumptions=[
         Definition("square loss: the second derivative of the loss in F is 2 / (L d_V)", by=_outer_diagonal),
         Assumption("U is orthogonal", zero=lambda U: U.T @ U - eye(U.shape[0])),
     ],
-    name="depth and the diagonal outer-product blocks", relation=Equal(), uses=("hessian.sec4.1-depth-chain",),
-    of_project=True,
+    name="depth and the diagonal Hessian blocks", relation=Equal(), uses=("hessian.sec4.1-depth-chain",), expects="reading",
+    reading=Reading("will contain", r"""as a summand, the outer-product part, for which the reason is given that Jacobians hold
+            $3^D$ factors $X$: the diagonal blocks of $H_o$ are functions of $\Sigma_{XX}$ and the weights alone, homogeneous of
+            degree $3^D$ in $\Sigma_{XX}$. Below the last layer there is another summand (hessian.depth-diagonal)"""),
+    consequence="""Below the last layer a second term of degree $3^D$ in $X$, linear in the labels, rules the blocks for
+        small tokens; only the outer-product part grows as stated (hessian.depth-diagonal).""",
     note=r"""That $X$ enters by $\Sigma_{XX}$ alone is seen by invariance: $X \to UX$ with $U$ orthogonal leaves
-        $\Sigma_{XX}$ and the blocks as they are. $U$ has determinant $-1$; two such make every rotation.""",
+        $\Sigma_{XX}$ and the blocks as they are. $U$ has determinant $-1$; two such make every rotation. That the blocks hold
+        nothing else is false (hessian.depth-diagonal-one-degree).""",
 )  # fmt: skip
 
 
-@DEPTH_OUTER.inputs
+@DEPTH_HESSIAN.inputs
 @realises({"U is orthogonal": reached.ROTATIONS})
 def turned_layers(
     X: Tokens, G: TokenSquare, W_Q: QueryStack, W_K: KeyStack, W_V: ValueStack, D: Depth, s: Scale
@@ -200,15 +202,15 @@ def turned_layers(
     return stacked_layers(X, W_Q, W_K, W_V, D, s) | {"U": reflection @ orthogonal_matrix(G)}
 
 
-@DEPTH_OUTER.formula
+@DEPTH_HESSIAN.formula
 def outer_diagonal_times_power(X: Any, layers: list[Any], D: int, s: Any) -> Any:
     """sigma^(2 3^D) times the diagonal blocks of H_o, all entries in one column (Section 4.1)."""
     return _outer_diagonal(X, layers) * power(s, 2 * 3**D)
 
 
-DEPTH_OUTER.oracle(lambda X, U, layers, s: _outer_diagonal(U @ X * s, layers))
-DEPTH_OUTER.mutant("3 D covariances", "2 * 3 ** D -> 6 * D")
-DEPTH_OUTER.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
+DEPTH_HESSIAN.oracle(lambda X, U, layers, s: _outer_diagonal(U @ X * s, layers))
+DEPTH_HESSIAN.mutant("3 D covariances", "2 * 3 ** D -> 6 * D")
+DEPTH_HESSIAN.mutant("3^D factors X instead of Sigma_XX", "2 * 3 ** D -> 3 ** D")
 
 DEPTH_DIAGONAL = Claim(TWO_LAYERS, "hessian.depth-diagonal",
     label="Section 4.1, the whole diagonal blocks of a deep linear self-attention network",
@@ -218,7 +220,7 @@ DEPTH_DIAGONAL = Claim(TWO_LAYERS, "hessian.depth-diagonal",
         last layer}""",
     assumptions=[Definition("square loss, labels Y fixed", by=square_loss)],
     name="depth and the diagonal Hessian blocks, with labels", relation=Equal(),
-    uses=("hessian.sec4.1-depth-chain", "hessian.eq-2"), corrects="hessian.sec4.1-depth-hessian", of_project=True,
+    uses=("hessian.sec4.1-depth-chain", "hessian.eq-2"), corrects="hessian.depth-diagonal-one-degree", of_project=True,
     note=r"""The loss Hessian is affine in $Y$, and $Y$ meets the second derivative of $F$, of degree $3^D$. So the
         blocks grow like $\sigma^{2\cdot3^D}$ for large $\sigma$, the last layer's for every $\sigma$; the others like
         $\sigma^{3^D}$ for small $\sigma$ (Figure 7).""")  # fmt: skip
