@@ -358,7 +358,7 @@ HORIZON_16 = Claim(DYNAMICS, "dynamics.b.3-horizon", label="Appendix B.3, text",
 
 
 @HORIZON_16.formula
-def exponent_over_the_horizon(J: Generator) -> Any:
+def exponent_over_sixteen_steps(J: Generator) -> Any:
     """log(sigma_max(J^16)) / 16, shape (1, 1)."""
     return finite_time_exponent(J)
 

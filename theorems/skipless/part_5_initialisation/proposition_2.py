@@ -77,7 +77,7 @@ def dominant_logits_and_product(
 
 SECOND_TERM = Claim(DOMINANT_ROWS.extended("Section 5.2", sizes={"n": (2, 4), "d": (1, 2)}, inputs=dominant_logits_and_product),
     "skipless.sec5.2-second-term", label="Section 5.2, text before Proposition 2",
-    statement=r"""\text{A scaled orthonormal }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ and a diagonal dominant attention
+    statement=r"""\text{A scaled orthonormal }\mathbf{W}_\ell^V\mathbf{W}_\ell^O\text{ and diagonal dominant attention
         map }\mathbf{A}_\ell\text{ guarantees that the second term of }\mathbf{K}_\ell\text{, namely }(\mathbf{W}_\ell^V
         \mathbf{W}_\ell^O)^\top\otimes\mathbf{A}_\ell\text{, is well-conditioned}""",
     assumptions=[
