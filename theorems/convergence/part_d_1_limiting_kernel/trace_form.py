@@ -26,29 +26,25 @@ TRACE = Setting(
 
 _LINES = r"""\Big\langle\frac{\partial f(X)}{\partial W_Q},\frac{\partial f(X')}{\partial W_Q}\Big\rangle
     =\tau_0^2\tau_1^2\sum_{i,j}\mathrm{Trace}\big(W_KX^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ
-    \dot\sigma_r(W_VX^\top\beta_i))X^{(i,:)}%s^{(j,:)\top}(w_O\circ\dot\sigma_r(W_VX'^\top\beta'_j))^\top W_VX'^\top
-    (\mathrm{diag}(\beta_j')-\beta_j'\beta_j'^\top)X'W_K^\top\big)=\sum_{i,j}X^{(i,:)}%s^{(j,:)\top}\Big\langle\tau_0\tau_1
+    \dot\sigma_r(W_VX^\top\beta_i))X^{(i,:)}X^{(j,:)\top}(w_O\circ\dot\sigma_r(W_VX'^\top\beta'_j))^\top W_VX'^\top
+    (\mathrm{diag}(\beta_j')-\beta_j'\beta_j'^\top)X'W_K^\top\big)=\sum_{i,j}X^{(i,:)}X^{(j,:)\top}\Big\langle\tau_0\tau_1
     X^\top(\mathrm{diag}(\beta_i)-\beta_i\beta_i^\top)XW_V^\top(w_O\circ\dot\sigma_r(W_VX^\top\beta_i)),\tau_0\tau_1W_K^\top W_K
     X'^\top(\mathrm{diag}(\beta'_j)-\beta'_j\beta_j'^\top)X'W_V^\top(w_O\circ\dot\sigma_r(W_VX'^\top\beta'_j))\Big\rangle"""
 
-PRINTED = Claim(TRACE, "convergence.d1-trace-wq", label="D.1, the inner product in W_Q, second and third line",
-    statement=_LINES % ("X", "X"), name="inner product of query gradients as a trace", relation=Equal(), expects="refuted",
-    severity="slip", correction="convergence.d1-trace-wq-primed",
+TRACE_FORM = Claim(TRACE, "convergence.d1-trace-wq", label="D.1, the inner product in W_Q, second and third line",
+    statement=_LINES, name="inner product of query gradients as a trace", relation=Equal(), all_sizes=True,
+    uses=("convergence.d1-gradients",),
     doubt=Doubt((
-        r"\boldsymbol{W}_k \boldsymbol{X}^\top", r"\boldsymbol{\sigma}_r \left( \boldsymbol{W}_V \boldsymbol{X}'^\top "
+        r"\boldsymbol{W}_k \boldsymbol{X}^\top", r"\boldsymbol{X}^{(j,:)\top}",
+        r"\boldsymbol{\sigma}_r \left( \boldsymbol{W}_V \boldsymbol{X}'^\top "
         r"\boldsymbol{\beta}_j \right) \right)^\top \boldsymbol{W}_V \boldsymbol{X}'^\top",
     ),
-        r"""$W_k$ stands for $W_K$, the dots of $\mathrm{relu}'$ are lost, and $\beta_j$ has lost its prime, which the third line
-            has."""),
-    note=r"""The second factor is the gradient at $X'$, whose token is $X'^{(j,:)}$, as the gradient printed above it
-        shows. Both lines
-        have $X^{(j,:)}$; whether this prime, too, was lost in the extraction cannot be told. The limit 0 that follows is
-        not touched.""",
+        r"""$W_k$ stands for $W_K$, the dots of $\mathrm{relu}'$ are lost, and primes are: $\beta_j$ has lost one, which the third
+            line has. So the prime of the token $X'^{(j,:)}$ may be lost too, in both lines. The second factor is the gradient at
+            $X'$, and the gradient printed above, taken there, has that token, so it is taken; a mutant shows that with
+            $X^{(j,:)}$ the lines are false."""),
+    note="The limit 0 that follows is the same either way.",
 )  # fmt: skip
-PRIMED = Claim(TRACE, "convergence.d1-trace-wq-primed", label="D.1, the inner product in W_Q, with the tokens of both samples",
-    statement=_LINES % ("X'", "X'"), name="inner product of query gradients as a trace, corrected",
-    relation=Equal(), all_sizes=True,
-    corrects="convergence.d1-trace-wq", uses=("convergence.d1-gradients",), of_project=True)  # fmt: skip
 
 
 def _inner(X: Any, W_V: Any, w_O: Any, beta: Any) -> Any:
@@ -69,14 +65,7 @@ def _both_lines(X: Any, Y: Any, tokens: Any, W_Q: Any, W_K: Any, W_V: Any, w_O: 
     return column(by_trace, by_products) * (tau_0 * tau_1) ** 2
 
 
-@PRINTED.formula
-def printed_inner_product(X: Tokens, Y: OtherTokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
-                          tau_0: Scale, tau_1: Scale) -> Any:  # fmt: skip
-    """The second and the third line with X^(j,:), shape (2, 1) (Appendix D.1)."""
-    return _both_lines(X, Y, X, W_Q, W_K, W_V, w_O, tau_0, tau_1)
-
-
-@PRIMED.formula
+@TRACE_FORM.formula
 def inner_product_of_query_gradients(X: Tokens, Y: OtherTokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights,
                                      w_O: OutputWeights, tau_0: Scale, tau_1: Scale) -> Any:  # fmt: skip
     """The second and the third line with X'^(j,:), shape (2, 1)."""
@@ -90,10 +79,7 @@ def inner_product_by_differentiation(X: Tokens, Y: OtherTokens, W_Q: QueryWeight
     return column(value, value)
 
 
-for claim in (PRINTED, PRIMED):
-    claim.oracle(inner_product_by_differentiation)
-    claim.mutant("twice the value", lambda value: value * 2)
-PRINTED.mutant("without tau_0", lambda value, tau_0: value / tau_0)
-PRIMED.mutant("X^(j,:), as printed", printed_inner_product)
-PRINTED.counterexample("tokens 1, 0 and 1, 2, all weights 1 but W_Q = 0: 3/4, printed 1/4", X=[[1], [0]], Y=[[1], [2]], W_Q=[[0]],
-    W_K=[[1]], W_V=[[1]], w_O=[[1]], tau_0=1, tau_1=1)  # fmt: skip
+TRACE_FORM.oracle(inner_product_by_differentiation)
+TRACE_FORM.mutant("twice the value", lambda value: value * 2)
+TRACE_FORM.mutant("X^(j,:), as extracted",
+    lambda X, Y, W_Q, W_K, W_V, w_O, tau_0, tau_1: _both_lines(X, Y, X, W_Q, W_K, W_V, w_O, tau_0, tau_1))  # fmt: skip

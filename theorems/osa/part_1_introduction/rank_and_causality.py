@@ -128,8 +128,8 @@ NONCAUSAL.mutant("softmax attention", lambda X, W_Q, W_K, alpha: _ahead(softmax(
 DEPTH = 6
 
 COLLAPSE = Claim(OSA, "osa.ssa-collapse", label="Section 1, text", name="rank collapse of softmax attention with depth",
-    statement=r"""\text{the rank collapse phenomenon associated with SSA where token representations quickly converge to
-        a rank-1 matrix with depth}""",
+    statement=r"""\text{the rank collapse phenomenon associated with SSA (Dong et al., 2021; Noci et al., 2022) where token
+        representations quickly converge to a rank-1 matrix with depth}""",
     relation=FollowsLaw(samples=400, instances=6), sizes={"N": (4, 10), "d": (4, 8)}, expects="empirical",
     observed="""$N = 4$ to 10 tokens of dimension $d = 4$ to 8, one head, entries of $X$ normal with variance 1, of
         $W^Q$ and $W^K$ with variance $1/d$, $W^VW^O$ orthogonal, 400 networks of 6 layers for each size: in more than

@@ -39,8 +39,9 @@ KAPPA = Claim(AT_PRINTED_DIMENSIONS, "skipless.a4.3-kappa-a", label="Section A.4
     presumes=("skipless.a4.3-kappa-every-x",), correction="skipless.a4.3-kappa-gap",
     uses=("skipless.a4.1-dominance-proper-beta",),
     missing=GAUSSIAN_TOKENS,
-    note=r"""None of this is printed beside the sentence; Section A.4.1 speaks of 'our assumption' $X \sim
-        \mathcal{N}(0, I)$ for its moments. Two equal tokens make $A$ singular at any $\alpha$ and $\beta$. It is the
+    note=r"""None of this is printed beside the sentence; Section A.4.1, to which 'we show' sends, speaks of 'our assumption' $X
+        \sim \mathcal{N}(0, I)$ for its moments. (Proposition 2 sends nowhere, and its proof uses of $X$ that it is bounded:
+        skipless.prop-2.) Two equal tokens make $A$ singular at any $\alpha$ and $\beta$. It is the
         dimension that counts: of 60 draws at $n = d = 8$ with $(1.8, 1)$ none had all rows dominated, and the median of
         $\kappa$ was about 800; at $n = 197$, $d = 64$ with $(2, 0.6)$ $A$ was singular to double precision. For given
         tokens use skipless.a4.3-kappa-gap.""")  # fmt: skip
