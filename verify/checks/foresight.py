@@ -100,8 +100,8 @@ def plan(claim: Claim, settings: Settings, kept: Witnesses, dtype: str = "float6
     functions to what is proved.
 
     In float32 beside float64 fewer, since both precisions run the same functions: one draw of every domain and a quarter of
-    the others; a quarter of all where the claim is proved, or where the search repeats an earlier one; where both, none if
-    all wrong variants are dead at the kept points.
+    the others; a quarter of all where the claim is proved, or where the search repeats an earlier one, and then none if all
+    wrong variants are dead at the kept points.
     """
     examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
     first, repeats = everywhere(claim, settings), settings.repeats(kept.code)
@@ -122,7 +122,7 @@ def plan(claim: Claim, settings: Settings, kept: Witnesses, dtype: str = "float6
         found = replace(found, draws=_of_fewer_seeds(claim, found.draws))
     if dtype != "float32" or settings.effort.anew or "float64" not in settings.dtypes:
         return found
-    if repeats and claim.all_sizes and kept.dead.keys() >= {mutant.name for mutant in claim.mutants}:
+    if repeats and kept.dead.keys() >= {mutant.name for mutant in claim.mutants}:
         return Plan((), 0)
     whole = 0 if claim.all_sizes or repeats else len(first)
     most = whole + settings.effort.tying(len(found.certain) - whole, proved=True)
