@@ -18,6 +18,7 @@ import torch
 
 from tests import claims_of_every_kind as every
 from tests import claims_that_fail as toy
+from verify.arithmetics import rational, total
 from verify.checks import attack_on, equality, inequality, laws, units
 from verify.checks.equality import CLEARLY_DEAD, EqualityAttack, _Sampling
 from verify.checks.evaluation import one_of
@@ -131,6 +132,62 @@ def test_a_repeated_search_measures_a_variant_where_the_earlier_one_found_it_dea
         monkeypatch.setattr(module, "witnesses_of", lambda *_, kept=kept: kept)
         record = check(claim, REPEATED)
         assert record.outcome == UPHELD and not record.surviving and measured[0] == first
+
+
+ONE_ROW = Draw((("m", 1), ("n", 3), ("p", 2)), "generic", 1)
+
+
+def _attained(lost: int) -> Claim:
+    """The bound sum of squares <= itself, of which `lost` parts in 10^9 are lost where A has several rows."""
+    claim, third = copy.copy(toy.TRUE_BOUND), rational(1, 3)  # which floats round
+
+    def sum_of_squares(A, B):
+        return total(A * A) * rational(10**9 - lost * (A.shape[0] > 1), 9 * 10**9)
+
+    claim._formula = functools.wraps(claim.the_formula)(sum_of_squares)
+    claim._oracle = functools.wraps(claim.the_oracle)(lambda A, B: total(A * third * (A * third)))
+    claim.mutants = [Mutant("half", Variant(lambda A: total(A * A) * rational(1, 18), None, {}))]
+    return claim
+
+
+def test_balls_are_asked_once_where_floats_see_an_attained_bound_broken_by_rounding(monkeypatch):
+    whole, asked = BoundAttack._settled, []
+    kept = Witnesses(points=[data_of(ONE_ROW, 64)], code=CODE)
+    monkeypatch.setattr(inequality, "witnesses_of", lambda *_: kept)
+    monkeypatch.setattr(
+        BoundAttack, "_settled", lambda self, score, place: asked.append(score > 1) or whole(self, score, place)
+    )
+    claim = _attained(0)
+    for settings in (REPEATED, OTHERS["another code"]):
+        asked.clear()
+        record = BoundAttack(claim.relation).attacked(claim, settings)
+        assert record.outcome == UPHELD and record.tightest_ratio == pytest.approx(1) and not record.surviving
+        assert (sum(asked) == 1) is (settings is REPEATED) and sum(asked)
+
+
+def test_a_bound_that_is_attained_at_the_kept_input_is_found_broken_by_more_than_rounding_elsewhere(monkeypatch):
+    kept = Witnesses(points=[data_of(ONE_ROW, 64)], code=CODE)
+    monkeypatch.setattr(inequality, "witnesses_of", lambda *_: kept)
+    claim = _attained(1)
+    assert BoundAttack(claim.relation).attacked(claim, REPEATED).outcome == VIOLATED
+    monkeypatch.setattr(inequality, "NOISE", 1e-6)
+    assert BoundAttack(claim.relation).attacked(claim, REPEATED).outcome == UPHELD
+
+
+def test_a_repeated_search_measures_few_differences_and_each_that_may_be_a_violation(monkeypatch):
+    claim, asked, whole = copy.copy(toy.TRUE_IDENTITY), [], units.flat_objects
+    kept = Witnesses({mutant.name: data_of(ONE_ROW, 64) for mutant in claim.mutants}, code=CODE)
+    monkeypatch.setattr(equality, "witnesses_of", lambda *_: kept)
+    monkeypatch.setattr(units, "flat_objects", lambda value: asked.append(value) or whole(value))
+    attack, numbers, right, third = attack_on(claim), [], claim.the_formula, rational(1, 3)
+    claim._formula = functools.wraps(right)(lambda A, B: right(A * third, B * 3))  # which floats round
+    for settings in (REPEATED, OTHERS["another code"]):
+        asked.clear()
+        assert attack.sampled(claim, settings, "float64").outcome == UPHELD
+        numbers.append(len(asked))
+    assert 0 < numbers[0] < numbers[1] / 2
+    claim._formula = functools.wraps(right)(lambda A, B: right(A, B) * rational(10**13 + (A.shape[0] > 1), 10**13))
+    assert attack.sampled(claim, REPEATED, "float64").outcome == VIOLATED
 
 
 @pytest.mark.parametrize("claim", [every.REFUTED_IN_BALLS, every.FALSE_STRUCTURE, every.REFUTED_BOUND])
