@@ -22,13 +22,13 @@ from verify.arithmetics import rational, total
 from verify.checks import attack_on, equality, inequality, laws, units
 from verify.checks.equality import CLEARLY_DEAD, EqualityAttack, _Sampling
 from verify.checks.evaluation import one_of
-from verify.checks.foresight import MORE_SIZES, SINGLY, SIZES, at_few_sizes, foreseen, plan
+from verify.checks.foresight import MORE_SIZES, SINGLY, SIZES, at_few_sizes, foreseen, kinds_of, plan
 from verify.checks.inequality import BoundAttack
 from verify.checks.laws import LawAttack
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record
 from verify.checks.search import Tally, drawn, everywhere, one_of_each_domain
 from verify.checks.settings import Settings, settings_for
-from verify.inputs.generators import Draw, applicable_domains
+from verify.inputs.generators import Draw, applicable_domains, size_features
 from verify.inputs.witnesses import Witnesses, data_of
 from verify.oracles.statistics import LawTest
 from verify.vocabulary import Claim
@@ -105,9 +105,9 @@ def test_a_repeated_search_of_another_claim_takes_every_domain_once_at_two_sizes
         further = tuple(planned.further())
         assert further[: len(first)] == tuple(first), "what is left undecided is drawn at all sizes"
         others = further[len(first) :]
-        assert len(others) == REPEATED.effort.examples and {draw.domain for draw in others} == set(
+        assert {kind for draw in others for kind in size_features(dict(draw.sizes))} | set(
             applicable_domains(claim)
-        )
+        ) == kinds_of(claim) and {draw.domain for draw in others} == set(applicable_domains(claim))
         assert not {draw.seed for draw in others} & {draw.seed for draw in first}
 
 
@@ -327,8 +327,9 @@ def test_draws_of_kinds_that_nothing_decided_are_not_passed_over(check, monkeypa
     """Those of every domain at few sizes come in addition to those at all."""
     claim = toy.TRUE_BOUND if check is attacked else toy.TRUE_IDENTITY
     monkeypatch.setattr(Tally, "has_decided_kinds", lambda *_: False)
-    more = REPEATED.effort.batch * len(one_of_each_domain(claim, REPEATED))
-    assert check(REPEATED, monkeypatch).examples == check(OTHERS["another code"], monkeypatch).examples + more
+    planned = plan(claim, REPEATED, Witnesses(code=CODE))
+    draws = [*planned.certain, *planned.further()]
+    assert check(REPEATED, monkeypatch).examples == REPEATED.effort.batch * len(draws)
 
 
 def test_a_kind_is_decided_where_its_domain_and_every_feature_of_its_sizes_are():

@@ -112,7 +112,10 @@ def plan(claim: Claim, settings: Settings, kept: Witnesses, dtype: str = "float6
         few = at_few_sizes(claim, kept.starts, first, MORE_SIZES)
 
         def further() -> Sequence[Draw]:
-            return _of_fewer_seeds(claim, (*first, *systematic(claim, examples, settings.seed + 1)))
+            others = systematic(claim, examples, settings.seed + 1)
+            sizes = {kind: each for each in reversed(choices_of(claim)[0]) for kind in size_features(dict(each))}
+            of_kinds = [replace(draw, sizes=each) for draw, each in zip(others, sizes.values(), strict=False)]
+            return _of_fewer_seeds(claim, (*first, *of_kinds, *others))
 
         found = Plan(tuple(few), len(few), kinds_of(claim), further)
     else:
