@@ -405,6 +405,8 @@ def test_large_matrices_of_balls_are_multiplied_by_flint_and_enclose_what_numpy_
         wanted = np.asarray(left) @ np.asarray(right)
         assert [str(entry) for entry in (left @ right).flat] == [str(entry) for entry in wanted.flat]
     assert (large @ Constant(exact)).shape == (Constant(exact) @ large).shape == (16, 16)
+    assert type(large.sum()) is type((large * large).sum()) is type(large[0, 0]) is flint.arb
+    assert str(large.sum()) == str(third.sum()) and isinstance(large * 2, LargeBalls)
 
 
 def test_drawn_matrices_are_large_from_a_number_of_entries_on() -> None:

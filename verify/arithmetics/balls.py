@@ -31,6 +31,10 @@ def precision(bits: int) -> Iterator[None]:
 class LargeBalls(np.ndarray):
     """A matrix of many balls, which flint multiplies: numpy goes entry by entry, and takes ten times as long."""
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What numpy made of it: a sum of all entries is a ball, as that of other arrays."""
+        return array.item() if array.ndim == 0 else array.view(LargeBalls)
+
     def __matmul__(self, other: Any) -> Any:
         return _product(self, other)
 
