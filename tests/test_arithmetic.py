@@ -33,6 +33,7 @@ from tests.arithmetics import (
 from verify.arithmetics import (
     Constant,
     Kind,
+    LargeBalls,
     Surd,
     free_exponentials,
     kind_of,
@@ -44,6 +45,7 @@ from verify.arithmetics import (
     to_rationals,
     to_tensor,
 )
+from verify.checks.evaluation import as_balls
 from verify.matrix import absolute, cos, exp, eye, maximum, ones, rational, relu, sin, softmax, sqrt, step, total
 from verify.vocabulary import ArithmeticUnsupported
 
@@ -388,3 +390,25 @@ def test_exponentials_at_the_precision_of_a_float_hold_what_it_loses_in_underflo
         weights = softmax(to_balls(np.array([[-2000.0, -2001.0]])))
         assert min(weight.rel_accuracy_bits() for weight in weights.flat) >= bits - 16
     assert exp(flint.arb(-2000)).rel_accuracy_bits() > 250
+
+
+def test_large_matrices_of_balls_are_multiplied_by_flint_and_enclose_what_numpy_gives() -> None:
+    numbers = np.random.default_rng(0).integers(-9, 10, (16, 16))
+    third, exact = to_balls(numbers) / flint.arb(3), numbers.astype(object)
+    large = third.view(LargeBalls)
+    for left, right in ((large, large), (large, third), (third, large), (large.T * 2, third[:, :3])):
+        found, wanted = left @ right, np.asarray(left) @ np.asarray(right)
+        assert isinstance(found, LargeBalls) and found.shape == wanted.shape
+        assert all(one.overlaps(other) for one, other in zip(found.flat, wanted.flat, strict=True))
+        assert largest_radius(found) <= largest_radius(wanted)
+    for left, right in ((large, exact), (exact, large), (large, third[0]), (third[0], large)):
+        wanted = np.asarray(left) @ np.asarray(right)
+        assert [str(entry) for entry in (left @ right).flat] == [str(entry) for entry in wanted.flat]
+    assert (large @ Constant(exact)).shape == (Constant(exact) @ large).shape == (16, 16)
+    assert type(large.sum()) is type((large * large).sum()) is type(large[0, 0]) is flint.arb
+    assert str(large.sum()) == str(third.sum()) and isinstance(large * 2, LargeBalls)
+
+
+def test_drawn_matrices_are_large_from_a_number_of_entries_on() -> None:
+    few, many = (as_balls({"A": np.ones((size, 16))})["A"] for size in (15, 16))
+    assert type(few) is np.ndarray and type(many) is LargeBalls

@@ -23,7 +23,7 @@ formal        operands with a form of every primitive symbols       matrices of 
 A new arithmetic is a class of `Number`; nothing else in the engine enumerates them.
 """
 
-from verify.arithmetics.balls import DEFAULT_BITS, largest_radius, midpoint, midpoints, precision, radius
+from verify.arithmetics.balls import DEFAULT_BITS, LargeBalls, largest_radius, midpoint, midpoints, precision, radius
 from verify.arithmetics.constants import Constant, Surd, rational
 from verify.arithmetics.conversions import exact_scalar, to_balls, to_rationals, to_tensor
 from verify.arithmetics.entrywise import (
@@ -53,6 +53,7 @@ __all__ = [
     "Constant",
     "Jet",
     "Kind",
+    "LargeBalls",
     "Number",
     "Surd",
     "absolute",

@@ -388,10 +388,12 @@ class _Sampling:
             # a unit is no less than one rounding of the largest entries, which shows what cannot be worse
             rounding = 2.0 ** (1 - BITS[self.dtype]) * float(size[index])
             settled = not self._alive()
-            if settled and _in_units(float(difference[index]), rounding) <= self.worst:
+            # of a search that repeats another it is enough to know that a difference is no violation
+            known = ROUNDING_LIMIT if self._repeats else min(self.worst, ROUNDING_LIMIT)
+            known = known if settled else 0.0
+            if settled and _in_units(float(difference[index]), rounding) <= max(self.worst, known):
                 return None
             # nor is it less than the unit of the first side, which is often the shorter one; every violation is measured
-            known = min(self.worst, ROUNDING_LIMIT) if settled else 0.0
             least = float(difference[index]) / known if known > 0 else math.inf
             unit = self._unit(at.arrays, index, least)
             if unit.usable and unit.value >= least:

@@ -9,7 +9,7 @@ from typing import Any
 import flint
 import numpy as np
 
-from verify.arithmetics import Constant, Kind, Surd, exact_scalar, to_balls, to_rationals, to_tensor
+from verify.arithmetics import Constant, Kind, LargeBalls, Surd, exact_scalar, to_balls, to_rationals, to_tensor
 from verify.checks.settings import Settings, torch_dtype
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, NotFiniteError
@@ -17,6 +17,8 @@ from verify.vocabulary.shapes import Size, alike, own_copy
 
 #: What evaluating an expression outside its domain, or beyond the precision of balls, raises.
 UNDEFINED = (ArithmeticUnsupported, ZeroDivisionError, NotFiniteError)
+#: From so many entries on, flint multiplies matrices faster than numpy.
+LARGE = 256
 
 
 def raw_tensors(claim: Claim, arrays: Mapping[str, Any], settings: Settings, dtype: str) -> dict[str, Any]:
@@ -40,7 +42,11 @@ def one_of(claim: Claim, arrays: Mapping[str, Any], index: int) -> dict[str, Any
 
 def as_balls(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Drawn arrays of one seed in ball arithmetic."""
-    return {name: value if isinstance(value, int) else _lifted(to_balls(value)) for name, value in raw.items()}
+    return {name: value if isinstance(value, int) else _many(_lifted(to_balls(value))) for name, value in raw.items()}
+
+
+def _many(balls: Any) -> Any:
+    return balls.view(LargeBalls) if isinstance(balls, np.ndarray) and balls.size >= LARGE else balls
 
 
 def as_rationals(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ to call the functions costs more than a few more seeds.  A search that repeats a
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +17,7 @@ import numpy as np
 from verify.checks.evaluation import all_in_batch, raw_tensors
 from verify.checks.search import Tally, drawn, everywhere
 from verify.checks.settings import Settings
-from verify.inputs.generators import Arrays, Draw, choices_of, draws_among, size_features
+from verify.inputs.generators import Arrays, Draw, choices_of, draws_among, size_features, systematic
 from verify.inputs.witnesses import Given, Witnesses
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.shapes import Shape, Size
@@ -41,40 +40,26 @@ class Evaluated:
 
 
 @functools.lru_cache(maxsize=1024)
-def foreseen(claim: Claim, settings: Settings, examples: int, few: int | None = None) -> tuple[Draw, ...]:
-    """The draws that a search of a claim examines which finds nothing, one of every domain first; the same in all arithmetics.
-
-    Of those that Hypothesis draws, all `examples` or the first `few`.
-    """
+def foreseen(claim: Claim, settings: Settings, examples: int) -> tuple[Draw, ...]:
+    """The draws that a search of a claim examines which finds nothing, one of every domain first; the same in all arithmetics."""
     sizes, domains = choices_of(claim)
     asked = settings.seed if settings.seeded else None
     found = [
         replace(draw, sizes=sizes[draw.sizes[0][1]], domain=domains[int(draw.domain)])
-        for draw in _places(len(sizes), len(domains), examples, asked, few)
+        for draw in _places(len(sizes), len(domains), examples, asked)
     ]
     return (*everywhere(claim, settings), *found)
 
 
-class _Enough(BaseException):
-    """Leaves Hypothesis, which takes an exception of another kind for a failure and looks for a smaller one."""
-
-
 @functools.cache
-def _places(sizes: int, domains: int, examples: int, seed: int | None, few: int | None = None) -> tuple[Draw, ...]:
-    """What Hypothesis draws among so many sizes and domains, which are named by their places; all of it, or the first `few`.
+def _places(sizes: int, domains: int, examples: int, seed: int | None) -> tuple[Draw, ...]:
+    """What Hypothesis draws among so many sizes and domains, which are named by their places.
 
     Many claims have as many, and to let Hypothesis draw takes longer than to evaluate a short formula at what it drew.
     """
     seen: list[Draw] = []
     among = [(("", place),) for place in range(sizes)], [str(place) for place in range(domains)]
-
-    def see(draw: Draw) -> None:
-        seen.append(draw)
-        if len(seen) == few:
-            raise _Enough
-
-    with contextlib.suppress(_Enough):
-        drawn("places", draws_among(*among), Settings(seed=seed or 0, seeded=seed is not None), see, examples)
+    drawn("places", draws_among(*among), Settings(seed=seed or 0, seeded=seed is not None), seen.append, examples)
     return tuple(seen)
 
 
@@ -110,12 +95,13 @@ class Plan:
 def plan(claim: Claim, settings: Settings, kept: Witnesses, dtype: str = "float64") -> Plan:
     """What is drawn for a claim after the kept points.
 
-    Where the search repeats the one that found these: one draw of every domain, at few sizes, and a quarter of the others.  Of
-    a claim that is proved for all sizes, one of every domain alone, which ties the functions to what is proved.
+    Where the search repeats the one that found these: one draw of every domain, at few sizes, and others only of kinds of
+    inputs that nothing has decided.  Of a claim that is proved for all sizes, one of every domain alone, which ties the
+    functions to what is proved.
 
     In float32 beside float64 fewer, since both precisions run the same functions: one draw of every domain and a quarter of
-    the others; a quarter of all where the claim is proved, or where the search repeats an earlier one; where both, none if
-    all wrong variants are dead at the kept points.
+    the others; a quarter of all where the claim is proved, or where the search repeats an earlier one, and then none if all
+    wrong variants are dead at the kept points.
     """
     examples = settings.effort.tying(settings.effort.examples, claim.all_sizes)
     first, repeats = everywhere(claim, settings), settings.repeats(kept.code)
@@ -123,14 +109,15 @@ def plan(claim: Claim, settings: Settings, kept: Witnesses, dtype: str = "float6
         few = at_few_sizes(claim, kept.starts, first)
         found = Plan((*few, *first), len(few))
     elif repeats:
-        others = settings.effort.tying(settings.effort.examples, proved=True)
-        drawn_first = foreseen(claim, settings, examples, others)
-        draws = (*at_few_sizes(claim, kept.starts, first, MORE_SIZES), *drawn_first[len(first) :])
+        few = at_few_sizes(claim, kept.starts, first, MORE_SIZES)
 
         def further() -> Sequence[Draw]:
-            return _of_fewer_seeds(claim, (*first, *foreseen(claim, settings, examples)[len(draws) :]))
+            others = systematic(claim, examples, settings.seed + 1)
+            sizes = {kind: each for each in reversed(choices_of(claim)[0]) for kind in size_features(dict(each))}
+            of_kinds = [replace(draw, sizes=each) for draw, each in zip(others, sizes.values(), strict=False)]
+            return _of_fewer_seeds(claim, (*first, *of_kinds, *others))
 
-        found = Plan(draws, len(draws), kinds_of(claim), further)
+        found = Plan(tuple(few), len(few), kinds_of(claim), further)
     else:
         draws = foreseen(claim, settings, examples)
         found = Plan(draws, len(draws))
@@ -138,7 +125,7 @@ def plan(claim: Claim, settings: Settings, kept: Witnesses, dtype: str = "float6
         found = replace(found, draws=_of_fewer_seeds(claim, found.draws))
     if dtype != "float32" or settings.effort.anew or "float64" not in settings.dtypes:
         return found
-    if repeats and claim.all_sizes and kept.dead.keys() >= {mutant.name for mutant in claim.mutants}:
+    if repeats and kept.dead.keys() >= {mutant.name for mutant in claim.mutants}:
         return Plan((), 0)
     whole = 0 if claim.all_sizes or repeats else len(first)
     most = whole + settings.effort.tying(len(found.certain) - whole, proved=True)

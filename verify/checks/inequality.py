@@ -37,6 +37,8 @@ FEW = 2
 RISES = 48
 #: A mutant whose bound is broken by this many units is not attacked further.
 CLEARLY_DEAD = 1e6
+#: By so little floats may see an attained bound broken again in a search that repeats an earlier one, and balls are not asked.
+NOISE = 2.0**-40
 #: The score of a bound that is broken by more than a ratio can say.
 BEYOND = 1e300
 
@@ -153,6 +155,7 @@ class BoundAttack(Attack[AtMost]):
         mutants = {mutant.name: 0.0 for mutant in claim.mutants}
         starts: list[tuple[float, Draw | Given]] = []
         refuted = False  # a claim that is expected to be broken, and is: its counterexample decides, not this search
+        attained, limit = False, 0.0 if self.relation.signed else 1.0
         kept, found_now = witnesses_of(claim, "attacked float64"), Witnesses()
         repeats = settings.repeats(kept.code)
         few = (repeats and claim.expects != "refuted") or (claim.all_sizes and not settings.effort.anew)
@@ -166,7 +169,7 @@ class BoundAttack(Attack[AtMost]):
         dead, each = (SEPARATION, 1) if repeats else (CLEARLY_DEAD, TELLING)
 
         def examine(draw: Draw | Given) -> None:
-            nonlocal refuted
+            nonlocal refuted, attained
             if refuted:
                 return
             before, seeds = dict(mutants), draw.seeds or settings.effort.batch
@@ -181,10 +184,15 @@ class BoundAttack(Attack[AtMost]):
                 return places.setdefault(index, Place(claim, one_of(claim, arrays, index)))
 
             for index in found.telling(each):
-                value = self._settled(float(found.score[index]), at(index))
+                score = float(found.score[index])
+                if repeats and attained and limit < score <= limit + NOISE:
+                    best = max(best, limit)
+                    continue
+                value = self._settled(score, at(index))
                 hall.offer(value, at(index), dict(draw.sizes))
                 best = max(best, value)
-            refuted = claim.expects == "refuted" and best > (0.0 if self.relation.signed else 1.0)
+                attained = attained or (score > limit and limit - NOISE <= value <= limit)  # as balls say
+            refuted = claim.expects == "refuted" and best > limit
             if not bool(found.usable.any()):
                 return
             starts.append((best, draw))

@@ -33,21 +33,22 @@ class LawAttack(Attack[FollowsLaw]):
         """Every test on every instance; the smallest p-value, times the number of tests, judges the law."""
         tally = Tally()
         found: list[tuple[str, LawTest]] = []
-        draws = systematic(claim, self.relation.instances, settings.seed)
-        for draw in [*draws, *at_scales(claim, 1, settings.seed)]:
-            tally.count(draw, self.relation.samples, self.relation.samples, 0)
+        few = self.relation.samples // FEWER
+        draws = dict.fromkeys(systematic(claim, self.relation.instances, settings.seed), self.relation.samples)
+        of_source = self.relation.samples if settings.effort.anew else few  # at sizes that it names, which take long
+        at_source = dict.fromkeys(at_scales(claim, 1, settings.seed), of_source)
+        for draw, samples in {**draws, **at_source}.items():
+            tally.count(draw, samples, samples, 0)
             sizes = sizes_text(dict(draw.sizes))
-            found += [
-                (sizes, test) for test in self._run(claim, claim.the_formula, draw, settings, self.relation.samples)
-            ]
+            found += [(sizes, test) for test in self._run(claim, claim.the_formula, draw, settings, samples)]
         p_true = _smallest_p([test for _, test in found])
         budget = FALSE_ALARM * len(found)
         p_mutants = {}
-        few, bar = self.relation.samples // FEWER, min(budget, p_true / SEPARATION)
+        bar = min(budget, p_true / SEPARATION)
         first = [few] if few >= ENOUGH and not settings.effort.anew else []
         for mutant in claim.mutants:
             for samples in (*first, self.relation.samples):  # until it is dead
-                p_mutants[mutant.name] = self._p_of(claim, mutant.function, draws, settings, samples, bar)
+                p_mutants[mutant.name] = self._p_of(claim, mutant.function, list(draws), settings, samples, bar)
                 if p_mutants[mutant.name] < bar:
                     break
         gaps = {name: p_true / p for name, p in p_mutants.items()}

@@ -42,10 +42,11 @@ def _batched_outputs(X: Any, weights: list[Any], tau_0: float, tau_1: float) -> 
     """f of Eqs. (1.1)-(1.2) for every seed and sample, shape (SEEDS, N)."""
     import torch
 
-    W_Q, W_K, W_V, w_O = (W.transpose(1, 2).unsqueeze(1) for W in weights)
-    logits = (X @ W_Q) @ (X @ W_K).transpose(2, 3) * tau_0
-    hidden = torch.relu(torch.softmax(logits, -1) @ (X @ W_V)).mean(2) * tau_1
-    return (hidden * w_O[:, :, 0]).sum(-1)
+    W_Q, W_K, W_V, w_O = weights
+    tokens = X.flatten(1, 2)  # of all samples of a seed at once
+    Q, K, V = ((tokens @ W.mT).unflatten(1, X.shape[1:3]) for W in (W_Q, W_K, W_V))
+    hidden = torch.relu(torch.softmax(Q @ K.mT * tau_0, -1) @ V).mean(2) * tau_1
+    return (hidden @ w_O)[:, :, 0]
 
 
 def train(seed: int, N: int, d_s: int, d: int, d_m: int, scheme: str, tau_0: float, gamma: float,
