@@ -229,6 +229,7 @@ def test_a_report_names_the_kernels_that_did_not_run() -> None:
 
 
 @pytest.mark.kept(".")
+@pytest.mark.long("another process imports torch, and its compiler, as torch.func does")
 def test_the_gate_does_without_what_tests_and_texts_need(pytestconfig: pytest.Config) -> None:
     """torch, numpy and flint, which encloses definitions, are enough; sympy and mpmath come with torch.
 
