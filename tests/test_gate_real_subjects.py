@@ -91,6 +91,7 @@ def test_multihead_attention(pytestconfig):
     assert "dynamics.prop-5.1" in report.satisfied
 
 
+@pytest.mark.long("the first imports transformers")
 @pytest.mark.parametrize(("number", "implementation"), list(enumerate(["eager", "sdpa"])))
 def test_attention_of_a_hugging_face_model_built_from_its_configuration(number, implementation, pytestconfig):
     pytest.importorskip("transformers", reason="transformers is not installed (extra 'hugging-face')")
