@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from tests.efforts import in_part, is_deep, tried, whole_or_part
-from tests.part_of_comparisons import GROUPS, is_met
-from verify.gate.findings import BIAS, COMPARISONS, DEFINITION, REPEATED
+from tests.part_of_comparisons import GROUPS, TURNS, part
+from tests.part_of_comparisons import in_part as in_part_of_checks
+from verify.gate.checking import gate
+from verify.gate.findings import COMPARISONS, DEFINITION, REPEATED
 from verify.vocabulary import load
 
 CLAIMS = list(load().values())
@@ -50,9 +52,32 @@ def test_no_test_asks_for_the_effort_in_its_own_way() -> None:
     ]
 
 
-def test_a_list_of_four_layers_meets_every_comparison_of_whole_precisions() -> None:
-    """Of half precision there are other tests, and calls are repeated at effort deep alone."""
-    four = range(len(GROUPS))
-    assert {check for check in COMPARISONS if not any(is_met(check, number) for number in four)} == {BIAS, REPEATED}
-    assert all(is_met(check, number) for check in (DEFINITION, "a theorem") for number in four)
-    assert not any(is_met(group[0], number) for group in GROUPS for number in four if GROUPS[number] != group)
+def test_a_list_of_four_layers_meets_every_comparison_and_every_theorem() -> None:
+    """Calls are repeated at effort deep alone; what is named is met by all."""
+    theorems, dtypes = [f"theorem {number}" for number in range(10)], ("float64", "float32")
+    checks = [(check, dtype) for check in (DEFINITION, *COMPARISONS, *theorems) for dtype in dtypes]
+    parts = [part(checks, number) for number in range(len(GROUPS))]
+    assert {check for check, _ in checks} - {check for some in parts for check, _ in some} == {REPEATED}
+    assert all(some == [cell for cell in checks if cell in some] and (DEFINITION, "float32") in some for some in parts)
+    for group in GROUPS:
+        assert sum((group[0], "float64") in some for some in parts) == 1
+    for theorem in theorems:
+        assert sum((theorem, "float64") in some for some in parts) == 1
+        assert all(
+            {(theorem, dtype) for dtype in dtypes} <= set(part(checks, number, [theorem])) for number in range(4)
+        )
+    few = [(theorem, "float64") for theorem in theorems[:2]]
+    assert [part(few, number) for number in range(TURNS)] == [few[:1], few[1:]] * 2
+    assert part(few[:1], 3) == few[:1] and part([], 1) == []
+
+
+@pytest.mark.parametrize("effort", ["ci", "deep"])
+def test_a_gate_has_its_part_inside_the_block_alone(effort: str) -> None:
+    made = gate("hessian.softmax", lambda T: T, dtypes=["float64"])
+    whole = made.checks
+    with in_part_of_checks(1, config(effort), ["hessian.lem-C.1-entry"]):
+        some = made.checks
+    assert made.checks == whole
+    expected = part(whole, 1, ["hessian.lem-C.1-entry"])
+    assert some == (whole if effort == "deep" else expected) and expected != whole
+    assert ("hessian.lem-C.1-entry", "float64") in some

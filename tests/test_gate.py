@@ -390,9 +390,15 @@ def test_modules_are_called_with_every_parameter_given():
         call_module(layer, {"weight": torch.zeros(2, 3), "bias": torch.zeros(3)}, torch.zeros(1, 2))
 
 
-def test_functions_of_jax_arrays_are_computed_in_float64_without_being_told():
+def few_shapes(config: pytest.Config) -> dict[str, Any]:
+    """Sizes for functions of JAX, which compiles them anew at every shape; all of them at effort deep."""
+    return {} if is_deep(config) else {"sizes": {"m": 2, "n": 3}}
+
+
+def test_functions_of_jax_arrays_are_computed_in_float64_without_being_told(pytestconfig):
     jax = pytest.importorskip("jax", reason="JAX is not installed: from_jax cannot be tried")
-    made = gate("hessian.softmax", lambda T: jax.nn.softmax(T, -1), adapter=from_jax, dtypes=["float64"])
+    options = {"adapter": from_jax, "dtypes": ["float64"], **few_shapes(pytestconfig)}
+    made = gate("hessian.softmax", lambda T: jax.nn.softmax(T, -1), **options)
     assert made.run("definition", "float64").status == SATISFIED
 
 
@@ -403,7 +409,7 @@ def softmax_of_jax(T: Any, temperature: float) -> Any:
 
 
 @pytest.mark.parametrize("form", ["partial", "adapter", "mapping"])
-def test_functions_of_jax_arrays_take_options(form):
+def test_functions_of_jax_arrays_take_options(form, pytestconfig):
     pytest.importorskip("jax", reason="JAX is not installed: from_jax cannot be tried")
 
     def adapter(temperature: float) -> Any:
@@ -415,9 +421,10 @@ def test_functions_of_jax_arrays_take_options(form):
             else {"call": "verify.gate.adapters:from_jax", "temperature": temperature}
         )
 
-    right = gate("hessian.softmax", softmax_of_jax, adapter=adapter(1.0), dtypes=["float32"])
+    options = {"dtypes": ["float32"], **few_shapes(pytestconfig)}
+    right = gate("hessian.softmax", softmax_of_jax, adapter=adapter(1.0), **options)
     assert right.run("definition", "float32").status == SATISFIED
-    wrong = gate("hessian.softmax", softmax_of_jax, adapter=adapter(0.5), dtypes=["float32"])
+    wrong = gate("hessian.softmax", softmax_of_jax, adapter=adapter(0.5), **options)
     assert wrong.run("definition", "float32").status == BROKEN
 
 
@@ -429,9 +436,10 @@ def test_derivatives_of_functions_of_jax_arrays_with_a_mask(cut, pytestconfig):
         keys = jax.lax.stop_gradient(K) if cut else K
         return jax.nn.softmax(jax.numpy.where(M, Q @ keys.T / Q.shape[1] ** 0.5, -jax.numpy.inf), -1) @ V
 
-    # JAX compiles a function anew at every shape
-    sizes = None if is_deep(pytestconfig) else {"m": 2, "n": 3, "d_K": 2, "d_V": 2}
-    made = gate("transformer.masked_attention", attention, adapter=from_jax, dtypes=["float64"], sizes=sizes)
+    options = few_shapes(pytestconfig)
+    if options:
+        options["sizes"] |= {"d_K": 2, "d_V": 2}
+    made = gate("transformer.masked_attention", attention, adapter=from_jax, dtypes=["float64"], **options)
     assert made.run("first-derivatives", "float64").status == (BROKEN if cut else SATISFIED)
 
 

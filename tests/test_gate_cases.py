@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 import torch
 
+from tests.efforts import whole_or_part
 from tests.false_alarms import alarms, main, seeded
+from tests.part_of_comparisons import in_part
 from tests.wrong_layers import Layer, layers
 from tests.wrong_layers.cases import CASES, last_row_lost
 from tests.wrong_layers.in_use import masked
 from verify.gate import comparison, probes
 from verify.gate.checking import Gate, gate
 from verify.gate.findings import BROKEN, LONG, REPEATED, SATISFIED, SIZES, UNCHECKABLE, Finding
-from verify.gate.prepared import points_of
+from verify.gate.prepared import Points
 from verify.gate.probes import cases_of_kernels
 
 pytestmark = pytest.mark.kept
@@ -23,15 +25,26 @@ pytestmark = pytest.mark.kept
 layers()
 
 
+#: By subject, and by whether cases of kernels are among them: the points that its layers share.
+POINTS: dict[tuple[str, bool], Points] = {}
+
+
+def with_points(layer: Layer, cases: bool) -> Gate:
+    """The gate of a layer, with the points of its subject."""
+    made = gate(layer.subject, layer.make(), dtypes=["float64"])
+    if (layer.subject, cases) not in POINTS:
+        POINTS[layer.subject, cases] = Points(made.profile, made.settings.effort, made.settings.seed)
+    assert made.comparison is not None
+    made.comparison.points = POINTS[layer.subject, cases]
+    return made
+
+
 @pytest.mark.parametrize("layer", CASES, ids=[layer.name for layer in CASES])
 def test_only_cases_of_kernels_show_it(layer: Layer, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = gate(layer.subject, layer.make(), dtypes=["float64"])
-    assert made.run(SIZES, "float64", shrinking=False).status == BROKEN
+    assert with_points(layer, cases=True).run(SIZES, "float64", shrinking=False).status == BROKEN
     monkeypatch.setattr(probes, "cases_of_kernels", lambda profile, effort: [])
-    points_of.cache_clear()  # which layers that follow each other share
-    made = gate(layer.subject, layer.make(), dtypes=["float64"])
+    made = with_points(layer, cases=False)
     assert made.run(SIZES, "float64").status == SATISFIED
-    points_of.cache_clear()
 
 
 def test_cases_have_every_width_and_ratio_and_keep_to_what_is_chosen() -> None:
@@ -51,9 +64,14 @@ def test_cases_have_every_width_and_ratio_and_keep_to_what_is_chosen() -> None:
     assert all(len(cases_of_kernels(profile, effort)) >= len(found) for effort in ("ci", "deep"))
 
 
-def test_a_layer_that_is_wrong_beyond_4096_rows_is_caught_at_effort_ci() -> None:
+#: At which efforts a layer is tried that is wrong beyond 4096 rows, and what is found there.
+EFFORTS = [("quick", SATISFIED), ("ci", BROKEN)]
+
+
+@pytest.mark.long("attention to 4097 tokens")
+def test_a_layer_that_is_wrong_beyond_4096_rows_is_caught_at_effort_ci(pytestconfig: pytest.Config) -> None:
     wrong = last_row_lost(4097, 10**9)
-    for effort, status in (("quick", SATISFIED), ("ci", BROKEN)):
+    for effort, status in whole_or_part(pytestconfig, EFFORTS, EFFORTS[1:]):
         made = gate("transformer.masked_attention", wrong, dtypes=["float32"], effort=effort)
         assert made.run(LONG, "float32", shrinking=False).status == status
 
@@ -92,9 +110,12 @@ def test_what_has_no_derivatives_is_called_as_often() -> None:
 
 
 @pytest.mark.parametrize(("factor", "rejected"), [(1.0, False), (1.01, True)])
-def test_the_count_of_false_alarms_sees_what_is_rejected(factor: float, rejected: bool) -> None:
+def test_the_count_of_false_alarms_sees_what_is_rejected(
+    factor: float, rejected: bool, pytestconfig: pytest.Config
+) -> None:
     layer = Layer("planted", lambda: lambda T: factor * torch.softmax(T, -1), subject="hessian.softmax")
-    assert bool(alarms(layer, 3, shrinking=False)) == rejected
+    with in_part(0, pytestconfig):
+        assert bool(alarms(layer, 3, shrinking=False)) == rejected
     assert seeded(layer, 3).comparison.settings.seed == 3  # type: ignore[union-attr]
 
 

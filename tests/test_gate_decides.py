@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import verify
+from tests.efforts import whole_or_part
 from tests.wrong_layers.backward import attend, right
 from verify.cli import main
 from verify.gate.autograd import Point, every_other, taken_for_constants
@@ -135,8 +136,28 @@ def never_decided(made: Any, check: str) -> list[str]:
     return [kind for kind, found in decided.items() if not any(found)]
 
 
-@pytest.mark.parametrize("subject", SUBJECTS)
-def test_an_error_planted_at_any_kind_of_large_point_is_seen(subject: str) -> None:
+#: Those of which every kind of large point is looked at below effort deep: one has masks, one declares points of its own.
+SOME = ["transformer.masked_attention", "transformer.layer_norm", "transformer.packed_attention"]
+#: The comparisons at small points with their subjects, and those below effort deep.
+SMALL_POINTS = [
+    (subject, check)
+    for subject in ("hessian.softmax", "transformer.masked_attention")
+    for check in ("first-derivatives", "second-derivatives", "forward-derivatives")
+]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """At effort deep all subjects, else some of them."""
+    if "large" in metafunc.fixturenames:
+        metafunc.parametrize("large", whole_or_part(metafunc.config, SUBJECTS, SOME))
+    if "small" in metafunc.fixturenames:
+        some = whole_or_part(metafunc.config, SMALL_POINTS, SMALL_POINTS[:4])
+        metafunc.parametrize("small", some, ids=[f"{subject}-{check}" for subject, check in some])
+
+
+def test_an_error_planted_at_any_kind_of_large_point_is_seen(large: str) -> None:
+    subject = large
+
     def wrong(first: Any, *given: Any) -> Any:
         return definition_of(subject)(first, *given) + 1.0 + (first**2).sum()
 
@@ -200,9 +221,9 @@ def test_the_first_and_the_second_backward_pass_are_both_compared(
     assert gap is not None and (not gap.agrees, gap.again) == (wrong, again)
 
 
-@pytest.mark.parametrize("check", ["first-derivatives", "second-derivatives", "forward-derivatives"])
-@pytest.mark.parametrize("subject", ["hessian.softmax", "transformer.masked_attention"])
-def test_an_error_planted_in_any_domain_of_small_points_is_seen(subject: str, check: str) -> None:
+def test_an_error_planted_in_any_domain_of_small_points_is_seen(small: tuple[str, str]) -> None:
+    subject, check = small
+
     def wrong(first: Any, *given: Any) -> Any:
         value = definition_of(subject)(first, *given)
         error = (first**3).sum() + (first**2).sum() + first.sum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -54,9 +55,10 @@ def sums_in_half(X: Any, W_Q: Any, W_K: Any, W_V: Any) -> Any:
     return weights @ (X @ W_V) / total
 
 
-@pytest.mark.parametrize("attention", [fused, plain])
-def test_right_kernels_pass_in_half_precision(attention: Any) -> None:
-    report = verify.check("hessian.attention", attention, dtypes=HALVES)
+@pytest.mark.parametrize(("attention", "dtype"), [(fused, "bfloat16"), (plain, "float16")])
+def test_right_kernels_pass_in_half_precision(attention: Any, dtype: str, pytestconfig: pytest.Config) -> None:
+    dtypes = whole_or_part(pytestconfig, HALVES, [dtype])
+    report = verify.check("hessian.attention", attention, dtypes=dtypes)
     report.raise_if_broken()
     assert report.verdict == "ok" and {finding.check for finding in report.findings} == {
         "definition", "first-derivatives", "sizes", "long-sequences", "bias",
@@ -64,9 +66,12 @@ def test_right_kernels_pass_in_half_precision(attention: Any) -> None:
     assert max(finding.residual or 0.0 for finding in report.findings) < 0.5
 
 
-@pytest.mark.parametrize("subject", ["transformer.masked_attention", "transformer.causal_attention"])
-def test_the_kernel_of_torch_passes_under_masks(subject: str) -> None:
-    verify.check(subject, scaled_dot_product_attention, dtypes=HALVES).raise_if_broken()
+@pytest.mark.parametrize(
+    ("subject", "dtype"), [("transformer.masked_attention", "float16"), ("transformer.causal_attention", "bfloat16")]
+)
+def test_the_kernel_of_torch_passes_under_masks(subject: str, dtype: str, pytestconfig: pytest.Config) -> None:
+    dtypes = whole_or_part(pytestconfig, HALVES, [dtype])
+    verify.check(subject, scaled_dot_product_attention, dtypes=dtypes).raise_if_broken()
 
 
 @pytest.mark.parametrize("dtype", HALVES)
@@ -104,11 +109,17 @@ def causal_in_turn(Q: Any, K: Any, V: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("subject", "layer"),
-    [("masked_attention", masked_in_turn), ("causal_attention", causal_in_turn), ("batched_attention", masked_in_turn)],
-)
-def test_sums_in_bfloat16_are_found_under_masks_and_in_batches(subject: str, layer: Any) -> None:
-    for kernel, status in ((layer, BROKEN), (scaled_dot_product_attention, SATISFIED)):
+    ("number", "subject", "layer"),
+    [
+        (0, "masked_attention", masked_in_turn), (1, "causal_attention", causal_in_turn),
+        (2, "batched_attention", masked_in_turn),
+    ],
+)  # fmt: skip
+def test_sums_in_bfloat16_are_found_under_masks_and_in_batches(
+    number: int, subject: str, layer: Any, pytestconfig: pytest.Config
+) -> None:
+    both = [(layer, BROKEN), (scaled_dot_product_attention, SATISFIED)]
+    for kernel, status in whole_or_part(pytestconfig, both, [both[number % 2]]):
         made = gate(f"transformer.{subject}", kernel, dtypes=["bfloat16"])
         finding = made.run("long-sequences", "bfloat16", shrinking=False)
         assert finding.status == status
@@ -148,10 +159,10 @@ def sums_at(number: int, config: pytest.Config) -> list[tuple[Any, str]]:
     return whole_or_part(config, SUMS, [SUMS[number % 2]])
 
 
-@pytest.mark.parametrize(("number", "subject"), list(enumerate(positioned(None))))
 def test_sums_in_bfloat16_are_found_where_only_declared_points_have_many_weights(
-    number: int, subject: str, pytestconfig: pytest.Config
+    declared: tuple[int, str], pytestconfig: pytest.Config
 ) -> None:
+    number, subject = declared
     for weights, status in sums_at(number, pytestconfig):
         made = gate(f"transformer.{subject}", positioned(weights)[subject], dtypes=["bfloat16"])
         finding = made.run("long-sequences", "bfloat16", shrinking=False)
@@ -175,8 +186,9 @@ def sink_by_logarithms(precision: torch.dtype | None) -> Any:
     return attention
 
 
-def test_the_gradient_of_sinks_is_lost_where_their_part_is_found_in_half_precision() -> None:
-    for precision, status in ((None, BROKEN), (torch.float32, SATISFIED)):
+def test_the_gradient_of_sinks_is_lost_where_their_part_is_found_in_half_precision(pytestconfig: pytest.Config) -> None:
+    both: list[tuple[torch.dtype | None, str]] = [(None, BROKEN), (torch.float32, SATISFIED)]
+    for precision, status in whole_or_part(pytestconfig, both, both[:1]):
         made = gate("transformer.sink_attention", sink_by_logarithms(precision), dtypes=["bfloat16"])
         finding = made.run("long-sequences", "bfloat16", shrinking=False)
         assert finding.status == status and (status == SATISFIED or finding.why.startswith("d/dz is wrong"))
@@ -238,10 +250,27 @@ def sums_of(weights: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("number", "subject"), list(enumerate(sums_of(None))))
+#: By the name of an argument of a test: its subjects, with their numbers, and the numbers of those below effort deep.
+SUBJECTS: dict[str, tuple[Callable[[Any], dict[str, Any]], tuple[int, ...]]] = {
+    "declared": (positioned, (1, 3, 4)),
+    "weighted": (sums_of, (0, 1, 2, 5)),
+    "adding": (summed, (0, 2, 4, 5, 9, 10)),
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """At effort deep all subjects, else some of them."""
+    for name, (layers, numbers) in SUBJECTS.items():
+        if name in metafunc.fixturenames:
+            every = list(enumerate(layers(True)))
+            some = whole_or_part(metafunc.config, every, [every[number] for number in numbers])
+            metafunc.parametrize(name, some, ids=[subject for _, subject in some])
+
+
 def test_sums_in_bfloat16_are_found_wherever_there_is_a_softmax(
-    number: int, subject: str, pytestconfig: pytest.Config
+    weighted: tuple[int, str], pytestconfig: pytest.Config
 ) -> None:
+    number, subject = weighted
     for weights, status in sums_at(number, pytestconfig):
         made = gate(subject, sums_of(weights)[subject], dtypes=["bfloat16"])
         finding = made.run("long-sequences", "bfloat16", shrinking=False)
@@ -283,12 +312,12 @@ def gaps_where_rows_are_alike(subject: str, one_by_one: bool, seed: int, dtype: 
     return found
 
 
-@pytest.mark.parametrize(("number", "subject"), list(enumerate(summed(True))))
 def test_gradients_that_are_added_up_in_half_precision_are_found_at_every_seed(
-    number: int, subject: str, pytestconfig: pytest.Config
+    adding: tuple[int, str], pytestconfig: pytest.Config
 ) -> None:
+    number, subject = adding
     every = [(seed, dtype) for seed in range(10) for dtype in HALVES]
-    for seed, dtype in whole_or_part(pytestconfig, every, [(number % 10, HALVES[number % 2])]):
+    for seed, dtype in whole_or_part(pytestconfig, every, [(number % 10, HALVES[number // 2 % 2])]):
         wrong = gaps_where_rows_are_alike(subject, True, seed, dtype)
         right = gaps_where_rows_are_alike(subject, False, seed, dtype)
         assert list(wrong) == list(right) and len(wrong) == len(profile_of(subject).summed) > 0
@@ -415,7 +444,7 @@ def test_right_kernels_have_no_bias_at_any_seed(
 ) -> None:
     made = gate(subject, right, dtypes=[dtype])
     assert made.comparison is not None
-    for seed in range(whole_or_part(pytestconfig, seeds, 4)):
+    for seed in range(whole_or_part(pytestconfig, seeds, 2)):
         made.comparison.settings = dataclasses.replace(made.settings, seed=seed)
         assert made.run("bias", dtype).status == SATISFIED
 

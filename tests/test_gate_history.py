@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.efforts import is_deep
 from tests.wrong_layers import Layer, history, layers
 from verify.gate.checking import gate
 from verify.gate.findings import BROKEN, SATISFIED, Finding
@@ -36,12 +37,16 @@ def found_by(check: str, layer: Layer, effort: str, dtype: str) -> Finding:
         return made.run(check, dtype, shrinking=False)
 
 
-@pytest.mark.parametrize("way", sorted({tuple(row[4:]) for row in rows(CAUGHT)}), ids=lambda way: way[0])
-def test_every_bug_is_caught_by_the_check_that_is_named(way):
+WAYS = sorted({tuple(row[4:]) for row in rows(CAUGHT)})
+
+
+@pytest.mark.parametrize(("number", "way"), list(enumerate(WAYS)), ids=[way[0] for way in WAYS])
+def test_every_bug_is_caught_by_the_check_that_is_named(number, way, pytestconfig):
+    """And the right layer beside it passes; below effort deep every other one of these is tried."""
     name, check, effort, dtype = way
     wrong, right = PAIRS[name] if name in PAIRS else (COLLECTED[name], None)
     assert found_by(check, wrong, effort, dtype).status == BROKEN
-    if right is not None:
+    if right is not None and (number % 2 == 0 or is_deep(pytestconfig)):
         assert found_by(check, right, effort, dtype).status == SATISFIED
 
 

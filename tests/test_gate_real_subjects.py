@@ -13,7 +13,7 @@ import torch
 
 import verify
 from tests.efforts import whole_or_part
-from tests.part_of_comparisons import reported
+from tests.part_of_comparisons import in_part, reported
 from theorems.adapters import (
     attention_kernel,
     curvature_operator,
@@ -64,7 +64,8 @@ def test_scaled_dot_product_attention_in_every_backend(number, backend, pytestco
     if not available(backend):
         pytest.skip(f"the {backend} backend of scaled_dot_product_attention does not run on this device")
     options = {"adapter": attention_kernel(), "claims": "hessian.*-v*", "dtypes": ["float64"]}
-    report = reported(number, pytestconfig, "hessian.attention", sdpa(backend), **options)
+    named = ("hessian.thm-3.2-vv",)
+    report = reported(number, pytestconfig, "hessian.attention", sdpa(backend), named=named, **options)
     assert_right(report)
     second = {finding.check: finding.status for finding in report.findings}["hessian.thm-3.2-vv"]
     # fused kernels have no second derivatives: the theorem is undecided, not satisfied
@@ -84,11 +85,13 @@ def test_scaled_dot_product_attention_under_the_scales_of_other_papers(number, s
 
 def test_multihead_attention(pytestconfig):
     subject = "dynamics.multi_head_attention"
-    report = reported(3, pytestconfig, subject, torch.nn.MultiheadAttention, adapter=multihead_attention)
+    options = {"adapter": multihead_attention, "named": ("dynamics.prop-5.1",)}
+    report = reported(3, pytestconfig, subject, torch.nn.MultiheadAttention, **options)
     assert_right(report)
     assert "dynamics.prop-5.1" in report.satisfied
 
 
+@pytest.mark.long("the first imports transformers")
 @pytest.mark.parametrize(("number", "implementation"), list(enumerate(["eager", "sdpa"])))
 def test_attention_of_a_hugging_face_model_built_from_its_configuration(number, implementation, pytestconfig):
     pytest.importorskip("transformers", reason="transformers is not installed (extra 'hugging-face')")
@@ -123,8 +126,9 @@ def test_the_constant_under_the_root_of_rms_norm_is_found():
     assert found == ["a constant eps = 2^-52, torch's default in float64, is added under the root"]
 
 
-def test_orthogonal_initialisation_is_uniform():
-    report = verify.check("osa.stiefel_uniform", torch.nn.init.orthogonal_, adapter=orthogonal_initialiser)
+def test_orthogonal_initialisation_is_uniform(pytestconfig):
+    options = {"adapter": orthogonal_initialiser, "named": ("osa.alg-1",)}
+    report = reported(0, pytestconfig, "osa.stiefel_uniform", torch.nn.init.orthogonal_, **options)
     report.raise_if_broken()
     assert "osa.alg-1" in report.satisfied
 
@@ -244,16 +248,15 @@ def test_hessian_and_gauss_newton_operators_of_curvlinops(pytestconfig):
         ("hessian.loss_hessian", library.HessianLinearOperator, ["hessian.loss-hessian-qk"]),
         ("hessian.outer_product_hessian", library.GGNLinearOperator, ["hessian.thm-3.1-qk", "hessian.thm-3.1-vv"]),
     )):  # fmt: skip
-        options = {"adapter": curvature_operator, "dtypes": ["float64"]}
+        options = {"adapter": curvature_operator, "dtypes": ["float64"], "named": claims}
         report = reported(number, pytestconfig, subject, operator, **options)
         assert_right(report)
         assert set(claims) <= set(report.satisfied)
 
 
-def test_a_hessian_without_its_functional_part_is_caught():
-    report = verify.check(
-        "hessian.loss_hessian", curvlinops().GGNLinearOperator, adapter=curvature_operator, dtypes=["float64"]
-    )
+def test_a_hessian_without_its_functional_part_is_caught(pytestconfig):
+    options = {"adapter": curvature_operator, "dtypes": ["float64"], "named": ("hessian.loss-hessian-qk",)}
+    report = reported(0, pytestconfig, "hessian.loss_hessian", curvlinops().GGNLinearOperator, **options)
     assert report.causes == ["the functional part is missing: it is the Gauss-Newton (outer-product) Hessian"]
     assert "hessian.loss-hessian-qk" in report.broken
 
@@ -275,14 +278,25 @@ PAGES = "".join(
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGES, flags=re.DOTALL)
 
 
-@pytest.mark.long("one tries every theorem about an attention layer")
-@pytest.mark.parametrize("code", BLOCKS, ids=[str(number) for number in range(len(BLOCKS))])
-def test_every_documented_example_runs(code):
+class Words(str):
+    """The code of an example, in which checks are named as texts."""
+
+    def __contains__(self, check: object) -> bool:
+        return f'"{check}"' in str(self)
+
+
+@pytest.mark.long("at effort deep one tries every theorem about an attention layer")
+@pytest.mark.parametrize(
+    ("number", "code"), list(enumerate(BLOCKS)), ids=[str(number) for number in range(len(BLOCKS))]
+)
+def test_every_documented_example_runs(number, code, pytestconfig):
+    """What an example names is checked, and of other comparisons and theorems a part; at effort deep as it is printed."""
     for library in ("scipy", "curvlinops", "transformers"):
         if f"import {library}" in code or f"from {library}" in code:
             pytest.importorskip(library, reason=f"{library} is not installed", exc_type=ImportError)
     try:
-        exec(code, {"__name__": "example"})
+        with in_part(number, pytestconfig, Words(code)):
+            exec(code, {"__name__": "example"})
     except RuntimeError as problem:  # a torchvision of another build than torch
         if "torchvision" not in str(problem):
             raise

@@ -14,7 +14,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 import verify
 from tests.efforts import is_deep
-from tests.part_of_comparisons import reported
+from tests.part_of_comparisons import in_part, reported
 from theorems.adapters.layers import hugging_face_attention
 from theorems.adapters.libraries import jax_kernel
 from theorems.transformer.definitions import attention_layer, masked_attention
@@ -206,7 +206,7 @@ def test_attention_of_transformers_is_recognised(number: int, name: str, pytestc
 
 #: JAX compiles a function anew at every shape: at any but effort deep few are tried.
 FEW_SIZES = {
-    "transformer.layer_norm": {"n": 3, "d": (3, 4)}, "transformer.rms_norm": {"n": 3, "d": (3, 4)},
+    "transformer.layer_norm": {"n": 3, "d": 4}, "transformer.rms_norm": {"n": 3, "d": 4},
     "transformer.attention_layer": {"B": 2, "n": 3, "e": 2, "H": 2, "G": 2},
 }  # fmt: skip
 
@@ -224,8 +224,11 @@ FEW_SIZES = {
     ],
 )
 def test_layers_of_flax_and_equinox_are_recognised(subject: str, name: str, pytestconfig: pytest.Config) -> None:
-    made = gate(subject, imported(name), sizes=None if is_deep(pytestconfig) else FEW_SIZES[subject])
-    for check in [DEFINITION] + [FIRST] * ("norm" in subject):
+    deep = is_deep(pytestconfig)
+    made = gate(subject, imported(name), sizes=None if deep else FEW_SIZES[subject])
+    # to compile derivatives takes most of the time: below effort deep, of one layer of each library
+    differentiated = "norm" in subject if deep else name in ("flax.nnx.LayerNorm", "equinox.nn.RMSNorm")
+    for check in [DEFINITION] + [FIRST] * differentiated:
         assert made.run(check, "float32").status == SATISFIED
 
 
@@ -235,7 +238,7 @@ def test_attention_of_flax_computes_in_32_bits(pytestconfig: pytest.Config) -> N
     subject = "transformer.attention_layer"
     sizes = None if is_deep(pytestconfig) else FEW_SIZES[subject]
     made = gate(subject, imported("flax.nnx.MultiHeadAttention"), sizes=sizes)
-    finding = made.run(DEFINITION, "float64")
+    finding = made.run(DEFINITION, "float64", shrinking=is_deep(pytestconfig))
     assert finding.status == BROKEN and made.causes_of(finding) == ["it computes in float32"]
 
 
@@ -288,7 +291,7 @@ def test_a_derivative_cut_under_a_mask_is_found() -> None:
     assert finding.status == BROKEN and finding.why == "d/dW_K is wrong"
 
 
-def test_a_function_of_torch_behind_a_bridge_takes_masks() -> None:
+def test_a_function_of_torch_behind_a_bridge_takes_masks(pytestconfig: pytest.Config) -> None:
     class Weights(torch.autograd.Function):  # the old style, which torch.func refuses
         @staticmethod
         def forward(ctx: Any, logits: torch.Tensor) -> torch.Tensor:
@@ -305,7 +308,10 @@ def test_a_function_of_torch_behind_a_bridge_takes_masks() -> None:
         return Weights.apply(T.masked_fill(~M, float("-inf")))
 
     in_reverse = ("first-derivatives", "second-derivatives")
-    verify.check("transformer.masked_softmax", weights, dtypes=["float64"], require=in_reverse).raise_if_broken()
+    with in_part(0, pytestconfig, in_reverse):
+        report = verify.check("transformer.masked_softmax", weights, dtypes=["float64"], require=in_reverse)
+    report.raise_if_broken()
+    assert len(report.satisfied) >= 1 and not report.missing
 
 
 # -- collections of own claims -----------------------------------------------------------------------------------------

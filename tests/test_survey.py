@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.efforts import whole_or_part
+from tests.part_of_comparisons import in_part
 from verify.cli import main
 from verify.gate.checking import check
 from verify.gate.findings import DEFINITION, LEFT_OUT, SECOND, UNCHECKABLE, UNREACHED
@@ -19,6 +20,13 @@ pytestmark = pytest.mark.kept("docs/survey.md")
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/survey.md"
 NORM = "transformer.rms_norm"
+
+
+@pytest.fixture
+def few_checks(pytestconfig):
+    """Below effort deep: layers meet the definition, and of comparisons and theorems a part."""
+    with in_part(0, pytestconfig):
+        yield
 
 
 def norm(X, gamma, epsilon):
@@ -53,6 +61,7 @@ def test_a_wrong_layer_deviates():
     ) and "epsilon counts twice." in page([known], "quick")
 
 
+@pytest.mark.usefixtures("few_checks")
 def test_a_layer_that_computes_in_float32_is_judged_in_float32():
     row = row_of(lambda: lambda X, gamma, epsilon: norm(X.float(), gamma.float(), epsilon).to(X.dtype))
     assert row.accuracy("float64") == "computes in float32" and not row.deviations
@@ -96,6 +105,7 @@ def wrong_at(monkeypatch, *seeds, factor=2):
     return lambda: lambda X, gamma, epsilon: norm(X, gamma, (factor if asked[-1] in seeds else 1) * epsilon)
 
 
+@pytest.mark.usefixtures("few_checks")
 def test_a_deviation_at_one_seed_is_one_and_says_at_which(monkeypatch):
     row = row_of(wrong_at(monkeypatch, 2), seeds=range(4), precisions=("float32",))
     assert row.accuracy("float32") == "**deviates**" and not row.theorems and not row.derivatives
@@ -127,6 +137,7 @@ def test_a_seed_is_no_negative_number():
         row_of(lambda: norm, seeds=[-1])
 
 
+@pytest.mark.usefixtures("few_checks")
 def test_rows_of_other_seeds_are_told_apart():
     rows = [row_of(lambda: norm, seeds=seeds, precisions=("float32",)) for seeds in ([0], [1])]
     assert "Each layer was checked at the seeds that its row names" in page(rows, "quick")
@@ -145,6 +156,7 @@ def test_a_sample_of_the_survey(name, precision, pytestconfig):
 @pytest.mark.parametrize(
     "name", ["T5Attention, eager", "GPTNeoXAttention, sdpa", "BloomAttention, eager", "Qwen2Attention, sdpa"]
 )
+@pytest.mark.usefixtures("few_checks")
 def test_layers_of_transformers_are_made_as_they_are_used(name):
     pytest.importorskip("transformers")
     layer = layers_of("theorems", f"transformers: {name}")[0]
@@ -158,6 +170,7 @@ def test_unknown_layers_are_refused():
 
 
 @pytest.mark.long("the first that differentiates imports the compiler of torch")
+@pytest.mark.usefixtures("few_checks")
 def test_the_command_writes_the_page_and_keeps_rows_of_layers_that_it_does_not_check_again(
     tmp_path, monkeypatch, capsys
 ):
@@ -226,6 +239,7 @@ def test_a_kept_deviation_is_still_one():
     assert page(rows, "quick") == text
 
 
+@pytest.mark.usefixtures("few_checks")
 def test_a_kept_row_keeps_its_version_and_its_seeds():
     layers = [Surveyed("torch", name, NORM, lambda: norm, precisions=("float32",)) for name in ("old", "new")]
     older = examine_layer(layers[0], seeds=(3,))
@@ -235,6 +249,7 @@ def test_a_kept_row_keeps_its_version_and_its_seeds():
     assert [(row.version, row.seeds) for row in rows_of(text, layers)] == [("1.0", "3"), (torch.__version__, "0")]
 
 
+@pytest.mark.usefixtures("few_checks")
 def test_a_page_says_beside_which_torch_each_layer_was_checked():
     layers = [Surveyed("torch", name, NORM, lambda: norm, precisions=("float32",)) for name in ("one", "other")]
     own, elsewhere = map(examine_layer, layers)
@@ -245,6 +260,7 @@ def test_a_page_says_beside_which_torch_each_layer_was_checked():
     assert page(rows_of(text, layers), "quick") == text
 
 
+@pytest.mark.usefixtures("few_checks")
 def test_a_row_of_another_environment_is_not_lost_where_its_library_cannot_be_imported():
     def absent():
         raise ModuleNotFoundError("No module named 'vision'", name="vision")

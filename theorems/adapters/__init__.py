@@ -6,6 +6,7 @@ Each says in its docstring how the convention it adapts differs from that of the
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -237,15 +238,19 @@ def hugging_face_vit(module_class: Any, implementation: str = "eager") -> Functi
     sqrt(H/D), the paper by beta, and the query weights carry the ratio.
     """
 
-    def adapted(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Any:
+    @functools.lru_cache(maxsize=64)  # to make it takes longer than to call it, and weights come with each call
+    def made(D: int, H: int, dtype: Any) -> Any:
         import torch
         from transformers import ViTConfig
 
-        D = X.shape[1]
         options: dict[str, Any] = {"attention_probs_dropout_prob": 0.0, "attn_implementation": implementation}
         config = ViTConfig(hidden_size=D, num_attention_heads=H, qkv_bias=False, **options)
         with torch.device("meta"):
-            module = module_class(config).to(X.dtype).eval()
+            return module_class(config).to(dtype).eval()
+
+    def adapted(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Any:
+        D = X.shape[1]
+        module = made(D, H, X.dtype)
         q_proj = (W_Q * (beta * math.sqrt(D // H))).T
         chosen = {"q_proj.weight": q_proj, "k_proj.weight": W_K.T, "v_proj.weight": W_V.T, "o_proj.weight": W_O.T}
         weights = {**chosen, "o_proj.bias": X.new_zeros(D)}

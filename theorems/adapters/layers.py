@@ -6,6 +6,7 @@ weights that are drawn, without biases and dropout.  Where a layer has no groups
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
@@ -173,12 +174,18 @@ def hugging_face_attention(implementation: str | None = None) -> Callable[[Any],
         make = next(_FAMILIES[name] for name in names if name in _FAMILIES)
         used = implementation or getattr(getattr(module, "config", None), "_attn_implementation", None) or "sdpa"
 
+        @functools.lru_cache(maxsize=64)  # to make it takes longer than to call it, and weights come with each call
+        def made_with(d: int, H: int, G: int) -> Any:
+            import torch
+
+            with torch.device("meta"):
+                return make(own, {"attn_implementation": used}, d, H, G).eval()
+
         def adapted(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: int, G: int) -> Any:
             import torch
 
             d = X.shape[2]
-            with torch.device("meta"):
-                made = make(own, {"attn_implementation": used}, d, H, G).eval()
+            made = made_with(d, H, G)
             if make is not _llama:
                 W_K, W_V = repeated(W_K, G, H), repeated(W_V, G, H)
             given = {"c_attn.weight": torch.cat([W_Q, W_K, W_V], 1), "c_proj.weight": W_O} if make is _gpt2 else {}
