@@ -732,12 +732,12 @@ def test_an_example_is_made_smaller_size_by_size_where_its_point_can_be_made_ane
 
 def test_a_search_that_ends_with_an_error_keeps_what_was_found() -> None:
     def broken(sizes: Any) -> Point:
-        raise RuntimeError("no\nmore")
+        raise RuntimeError("no\nmore of it")
 
     point = prepared(*ROWS, sizes={"m": 2, "n": 2}, remade=broken)
     found = searched(lambda T: softmax(T) * (1 + 1e-6), point)
     assert found.status == BROKEN and found.inputs == {"T": [list(row) for row in ROWS]}
-    assert found.why == "the value is wrong; the search for a smaller example ended with RuntimeError: no more"
+    assert found.why == "the value is wrong; the search for a smaller example ended with RuntimeError: no"
 
 
 def test_where_nothing_can_be_compared_there_is_no_smaller_example() -> None:
