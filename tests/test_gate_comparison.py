@@ -578,6 +578,62 @@ def test_a_choice_that_could_not_be_compared_or_is_off_within_what_is_allowed_is
     assert made._is_wrong_in_part(finding, known, asked) and finding.residual == ALLOWED + 1
 
 
+def test_all_calls_are_in_the_precision_that_is_asked_for() -> None:
+    seen: set[torch.dtype] = set()
+
+    def called(x: Any, Omega: Any, eta: Any) -> Any:
+        seen.add(x.dtype)
+        return turned(x, Omega, eta)
+
+    run_of_three(of_three(called, 0.5), "float32")
+    assert seen == {torch.float32}
+
+
+def test_a_point_counts_where_something_was_compared_or_no_kink_is_in_the_way() -> None:
+    made = comparison(softmax)
+    for found, smooth, compared, examples in (
+        (None, True, 1, 0), (None, False, 0, 0), (within(1.0), False, 1, 1), (within(1.0), True, 1, 1),
+    ):  # fmt: skip
+        made._gap = lambda *given, found=found, **asked: found  # type: ignore[method-assign]
+        of, point = walk(SECOND, examples=0), Point({}, 2, 0, title="here")
+        assert not made._is_broken_at(Prepared(point, SimpleNamespace(smooth=smooth), None), of, False)  # type: ignore[arg-type]
+        assert (of.compared, of.finding.examples, of.finding.at) == (compared, examples, "here" * examples)
+
+
+@pytest.mark.parametrize(("dtype", "most"), [("float64", ALLOWED), ("bfloat16", 2.0)])
+def test_what_is_off_within_what_is_allowed_is_not_broken(dtype: str, most: float) -> None:
+    made, described = comparison(softmax), []  # type: ignore[var-annotated]
+    made._describe = lambda *given, **asked: described.append((*given[1:], *asked.values()))  # type: ignore[method-assign]
+    point = prepared(*ROWS, title="ordinary, m = 2")
+    cases = ((None, False), (within(most), False), (within(most + 1, agrees=True), False), (within(most + 1), True))
+    for found, is_wrong in cases:
+        asked: list[Any] = []
+
+        def gap_of(point: Point, *given: Any, found: Any = found, asked: list[Any] = asked, **how: Any) -> Any:
+            asked.append((point.order, how))
+            return found
+
+        made._gap = gap_of  # type: ignore[method-assign]
+        assert made._is_wrong_without_gradients(walk(dtype=dtype).finding, point) is is_wrong
+        assert asked == [(0, {"around": torch.no_grad})]
+        asked.clear()
+        assert made._is_broken_at(point, walk(SECOND, dtype=dtype), True) is is_wrong
+        assert asked == [(1, {"values": False})]
+    (without, gap, shrinking), (with_gradients, same, searched_for) = described
+    assert (without.point.order, without.truth, shrinking) == (0, point.truth, False) and gap is same
+    assert with_gradients is point and searched_for
+
+
+def test_what_is_refused_where_no_gradient_is_asked_for_is_said_as_it_is() -> None:
+    def refusing(T: Any) -> Any:
+        if not torch.is_grad_enabled():
+            raise WrongResult("result", "one", "none")
+        return softmax(T)
+
+    found = run(comparison(refusing, prepared(*ROWS, title="ordinary")), SIZES)
+    assert found.why == "result: expected one; got none, where no gradient is asked for"
+
+
 def within(residual: float, agrees: bool = False, name: str = "d/dx", again: bool = False) -> Any:
     """A result that is so many units off."""
     x = torch.tensor([1.0])
