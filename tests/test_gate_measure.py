@@ -29,14 +29,15 @@ from verify.gate.findings import (
     Finding,
 )
 from verify.gate.measure import ALLOWED, CALLS, TWICE, ComparedSides, Sample, judge_laws
-from verify.gate.profiles import WITHIN_HALF
+from verify.gate.profiles import WITHIN_HALF, profile_of
 from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 from verify.inputs.generators import Draw
 from verify.oracles.statistics import FALSE_ALARM, LawTest
 from verify.vocabulary import Assumption, AtMost, Claim, Equal, Paper, Shape
 from verify.vocabulary.errors import NotFiniteError
+from verify.vocabulary.registry import load
 from verify.vocabulary.relations import PowerRate
-from verify.vocabulary.shapes import Real
+from verify.vocabulary.shapes import Real, Size
 
 pytestmark = pytest.mark.kept
 
@@ -99,28 +100,46 @@ class Draws:
         self.square = every[:0]
 
         def draws_of(claim: Any, count: int, seed: int) -> list[Any]:
+            assert claim is self.claim
             self.asked.append((count, seed))
             return every
 
         def at(claim: Any, of: Any, arrays: Any, settings: Any, dtype: str, may_overflow: bool) -> Any:
-            assert claim.batched is False and of is self.sides and settings is self.settings
+            assert claim is self.claim and claim.batched is False and of is self.sides and settings is self.settings
             self.taken.append((_number.get(), may_overflow, dtype))
             return arrays.sample
 
         def is_measured(claim: Any, of: Any, found: Sample, dtype: str, of_values: bool) -> bool:
-            assert of is self.sides and of_values is (self.finding.check == DEFINITION) and dtype == self.finding.dtype
+            assert claim is self.claim and of is self.sides and dtype == self.finding.dtype
+            assert of_values is (self.finding.check == DEFINITION)
             self.measured.append((found.residual, _number.get()))
             return not any(found is each for each in self.undecided)
 
         def changes(claim: Any, of: Any, found: Sample, settings: Any, dtype: str) -> bool:
-            assert of is self.sides and settings is self.settings and dtype == self.finding.dtype
+            assert claim is self.claim and of is self.sides and settings is self.settings
+            assert dtype == self.finding.dtype
             return any(found is each for each in self.changing)
 
+        def square_draws(claim: Any, seed: int) -> list[Any]:
+            assert claim is self.claim
+            self.asked.append(("square", seed))
+            return self.square
+
+        def arrays_of(claim: Any, draw: Any) -> Any:
+            assert claim is self.claim
+            return draw
+
+        def one_of(claim: Any, arrays: Any, index: int) -> dict[str, Any]:
+            assert claim is self.claim and arrays == {}
+            return {"T": np.zeros((2, 3 + index))}
+
+        def draws_of_values(claim: Any, settings: Any) -> int:
+            assert claim is self.claim and settings is self.settings
+            return 3
+
         for name, value in {
-            "draws_of": draws_of, "_at": at, "_measured": is_measured, "_changes": changes,
-            "square_draws": lambda claim, seed: self.asked.append(("square", seed)) or self.square,
-            "arrays_of": lambda claim, draw: draw, "one_of": lambda claim, arrays, n: {"T": np.zeros((2, 3 + n))},
-            "_draws_of_values": lambda claim, settings: 3,
+            "draws_of": draws_of, "_at": at, "_measured": is_measured, "_changes": changes, "square_draws": square_draws,
+            "arrays_of": arrays_of, "one_of": one_of, "_draws_of_values": draws_of_values,
             "_describe_break": lambda *given: self.described.append(given),
         }.items():  # fmt: skip
             monkeypatch.setattr(measure, name, value)
@@ -128,6 +147,7 @@ class Draws:
         self.sides = sides()
 
     def of(self, claim: Any, standing: Any = None) -> Any:
+        assert claim is self.claim
         self.standing = standing
         return self.sides
 
@@ -156,6 +176,9 @@ def test_of_a_theorem_the_draw_that_differs_most_is_measured_first_and_near_ones
     found = draws.compare()
     assert (found.examples, found.residual, len(draws.measured)) == (4, 0.75, 2)
     assert Draws(monkeypatch, sample(0.5, 3.0), sample(0.25, 2.0)).compare("toy", "float16").examples == 2
+    for first in (3.0, 1.5):  # beyond one rounding the first is measured, and then what is beyond what is allowed
+        draws = Draws(monkeypatch, *[sample(0.5, first)] * 4)
+        assert draws.compare().residual == 0.5 and len(draws.measured) == 1
     draws = Draws(monkeypatch, sample(0.5, 3.0), sample(0.25, 2.5), sample(0.125, 2.0))
     draws.compare(dtype="float16")
     assert [residual for residual, _ in draws.measured] == [0.5, 0.25]
@@ -206,6 +229,8 @@ def test_values_are_measured_one_after_the_other_at_equal_sizes_first(monkeypatc
     assert [residual for residual, _ in draws.measured] == [0.5, 2.0, 1.0, 1.0] and found.at == "domain 0"
     assert draws.asked == [(12, 7), ("square", 7)]
     assert Draws(monkeypatch, *[sample(1.0)] * 5).compare(DEFINITION).ulps is None
+    assert Draws(monkeypatch, *[sample(1.0, ulps=0.25)] * 5).compare(DEFINITION).ulps == 0.25
+    assert Draws(monkeypatch, *[sample(0.0)] * 5).compare(DEFINITION).at == "domain 2", "of equal ones the last"
 
 
 def test_values_that_change_from_call_to_call_end_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,6 +264,18 @@ def test_a_relation_that_floats_do_not_decide_is_left_out(monkeypatch: pytest.Mo
     draws.sides = None
     found = draws.compare()
     assert (found.status, found.why) == (LEFT_OUT, "statements of kind 'a kind' are not decided in floats")
+
+
+def test_sides_know_which_subjects_they_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    load("theorems")
+    monkeypatch.setattr(measure, "_CALLED", called := {})
+    monkeypatch.setattr(measure, "_REACHED", found := {})
+    of = ComparedSides.of(profile_of("hessian.softmax").claim())
+    assert of is not None and of.right is not None
+    assert of.reached(of.left) == {"hessian.softmax"} and of.reached(of.right) == frozenset()
+    assert called and set(found) == {of.left, of.right} and of.reached(of.left) is found[of.left]
+    monkeypatch.setattr(measure, "attack_on", lambda claim: SimpleNamespace(compared=lambda of: None))
+    assert ComparedSides.of(toy(lambda T: T, lambda T: T)) is None
 
 
 def test_sides_know_their_standing_and_count_its_calls() -> None:
@@ -335,6 +372,7 @@ def test_the_distance_of_two_sides_is_the_largest_and_is_counted_in_roundings_of
     assert found.left.tolist() == [2.0, -6.0] and found.right.tolist() == [1.0, -3.0]
     single = at(lambda T: 2 * T, lambda T: T, [[1.0, -3.0]], "float32")
     assert single is not None and single.roundings == pytest.approx(3.0 / (2.0**-24 * 9.0))
+    assert single.left.dtype == single.right.dtype == torch.float32
     equal = at(lambda T: T, lambda T: T, [[0.0]])
     assert equal is not None and (equal.gap, equal.roundings) == (0.0, 0.0)
     bound = at(lambda T: T, lambda T: 2 * T, [[1.0, -3.0]], relation=AtMost())
@@ -383,7 +421,8 @@ def test_in_half_precision_the_other_side_is_that_of_float64_at_the_rounded_numb
     found = at(side, side, [[1 / 3, 1.0]], "bfloat16")
     third = float(torch.tensor(1 / 3).bfloat16())
     assert found is not None and seen == [torch.bfloat16, torch.float64] and found.left.dtype == torch.float64
-    assert found.arrays["T"].tolist() == [[[third, 1.0]]] and found.right.tolist() == [2 * third, 2.0]
+    assert isinstance(found.arrays["T"], np.ndarray) and found.arrays["T"].tolist() == [[[third, 1.0]]]
+    assert found.right.tolist() == [2 * third, 2.0]
     assert at(side, side, [[1e6]], "float16") is None and at(side, side, [[1e6]], "bfloat16") is not None
 
 
@@ -395,6 +434,28 @@ def test_what_overflows_in_half_precision_is_excused_where_the_definition_overfl
         found = at(lambda T: T / 0, right, [[2.0]], "float16", may_overflow=may_overflow)
         assert (found is None) is excused and (found is None or found.gap == math.inf)
     assert at(lambda T: 60 * T, far, [[2.0]], "float16") is not None
+    claim = toy(lambda T: T / 0, far)
+    of = ComparedSides.of(claim)
+    assert of is not None and measure._at(claim, of, {"T": np.full((1, 1, 1), 2.0)}, QUICK, "float16") is None
+
+
+def test_sizes_stay_integers_in_half_precision() -> None:
+    claim = Claim(TOYS, "measured.sized", label="l", statement="s", relation=Equal(), sizes={"m": (1, 3), "n": (1, 3)})
+
+    @claim.formula
+    def formula(T: Matrix, n: Annotated[int, Size("n")]) -> Any:
+        assert isinstance(n, int)
+        return n * T
+
+    @claim.oracle
+    def oracle(T: Matrix) -> Any:
+        return 2 * T
+
+    claim.batched = False
+    of = ComparedSides.of(claim)
+    assert of is not None
+    found = measure._at(claim, of, {"T": np.ones((1, 1, 2)), "n": 2}, QUICK, "float16")
+    assert found is not None and found.gap == 0.0 and found.arrays["n"] == 2
 
 
 def test_a_formula_of_the_paper_without_a_value_is_no_example_and_an_implementation_without_one_is() -> None:
