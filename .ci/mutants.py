@@ -59,7 +59,10 @@ TESTS = {
     "verify/gate/bias.py": ["tests/test_gate_comparison.py"],
     "verify/gate/comparison.py": ["tests/test_gate_comparison.py"],
     "verify/gate/measure.py": ["tests/test_gate_measure.py"],
-    "verify/gate/autograd.py": ["tests/test_gate_autograd.py"],
+    **{
+        f"verify/gate/{name}.py": ["tests/test_gate_autograd.py", "tests/test_gate_points.py"]
+        for name in ("autograd", "known", "prepared")
+    },
     "verify/gate/*.py": ["tests/test_gate_comparison.py", "tests/test_gate_units.py"],
     "verify/checks/counterexamples.py": ["tests/test_counterexamples.py"],
     "verify/checks/bound_proofs.py": [],

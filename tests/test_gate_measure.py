@@ -38,6 +38,7 @@ from verify.vocabulary.errors import NotFiniteError
 from verify.vocabulary.registry import load
 from verify.vocabulary.relations import PowerRate
 from verify.vocabulary.shapes import Real, Size
+from verify.vocabulary.subjects import public_name_of
 
 pytestmark = pytest.mark.kept
 
@@ -431,9 +432,11 @@ def test_what_overflows_in_half_precision_is_excused_where_the_definition_overfl
         return 60000 * T * 0.001
 
     for right, may_overflow, excused in ((far, True, True), (far, False, False), (lambda T: 60 * T, True, False)):
-        found = at(lambda T: T / 0, right, [[2.0]], "float16", may_overflow=may_overflow)
+        found = at(lambda T: T / 0, right, [[2.3]], "float16", may_overflow=may_overflow)
         assert (found is None) is excused and (found is None or found.gap == math.inf)
     assert at(lambda T: 60 * T, far, [[2.0]], "float16") is not None
+    near = at(lambda T: T / 0, lambda T: 3.0 * T * 1.25, [[4200.3] * 64], "float16")
+    assert near is not None, "the numbers are those of the definition without any error"
     claim = toy(lambda T: T / 0, far)
     of = ComparedSides.of(claim)
     assert of is not None and measure._at(claim, of, {"T": np.full((1, 1, 1), 2.0)}, QUICK, "float16") is None
@@ -508,6 +511,56 @@ def test_whether_assumptions_are_met_and_a_side_are_found_once_where_they_cannot
             assert (calls.count("test"), calls.count("side")) == (2, 3)
 
 
+@pytest.mark.parametrize("where", ["side", "test", "inputs"])
+def test_what_may_call_the_implementation_is_evaluated_each_time(where: str) -> None:
+    """Also where it does not call it this time, and where it calls it in a way that its code does not show."""
+    load("theorems")
+    public, calls, hidden = public_name_of("hessian.softmax"), [], False
+
+    def calling(T: Any) -> Any:
+        calls.append(T)
+        mine.calls += hidden
+        return T if hidden else 1 + public(T)
+
+    def plain(T: Any) -> Any:
+        return T
+
+    def asked(T: Any) -> Any:
+        calls.append(T)
+        mine.calls += hidden
+        return 1 + T
+
+    def prepared(T: Matrix) -> dict[str, Any]:
+        return {"T": public(T)}
+
+    for name, hidden in (("hessian.softmax", False), ("nobody", True)):
+        mine = SimpleNamespace(calls=0, name=name)
+        test = {"side": plain, "test": calling, "inputs": asked}[where]
+        claim = toy(
+            calling if where == "side" else plain, plain, assumptions=(Assumption("T is positive", positive=test),)
+        )
+        if where == "inputs" and not hidden:
+            claim.inputs(prepared)
+        of = ComparedSides.of(claim, mine)  # type: ignore[arg-type]
+        assert of is not None
+        calls.clear()
+        for _ in range(2):
+            measure._at(claim, of, {"T": np.ones((1, 1, 2))}, QUICK, "float64")
+        assert len(calls) == 2
+
+
+def test_inputs_are_those_of_one_seed_and_finite() -> None:
+    claim = Claim(TOYS, "measured.inputs", label="l", statement="s", relation=Equal(), sizes={"m": (1, 3), "n": (1, 3)})
+
+    @claim.inputs
+    def inputs(T: Matrix, n: Annotated[int, Size("n")]) -> dict[str, Any]:
+        assert T.shape == (1, 2) and n == 2
+        return {"T": 1 / T, "n": n}
+
+    for x, finite in ((1.0, True), (0.0, False)):
+        assert measure._has_inputs(claim, {"T": torch.tensor([[[1.0, x]]]), "n": 2}) is finite
+
+
 def test_a_sample_is_measured_where_units_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     claim = toy(lambda T: T, lambda T: T)
     of = ComparedSides.of(claim)
@@ -551,6 +604,18 @@ def measured(
 def test_a_distance_is_divided_by_the_unit_of_balls(monkeypatch: pytest.MonkeyPatch) -> None:
     is_decided, found, asked = measured(2.0, monkeypatch)
     assert (is_decided, found.residual, found.unit, asked) == (True, 1.5, 2.0, [53])
+    claim, mine = toy(lambda T: T, lambda T: T), SimpleNamespace(calls=0)
+    of = ComparedSides.of(claim, mine)  # type: ignore[arg-type]
+    assert of is not None
+    found.arrays, mine.asked = {"T": np.full((1, 1, 1), 3.0)}, 0
+
+    def unit_at(of: Any, functions: Any, seed: Any, bits: int) -> Unit:
+        mine.asked, mine.calls = mine.asked + 1, mine.calls + (bits == 24)
+        return Unit(float(bits))
+
+    monkeypatch.setattr(measure, "unit_at", unit_at)
+    for dtype, bits, times in (("float64", 53, 1), ("float64", 53, 1), ("float32", 24, 2), ("float32", 24, 3)):
+        assert measure._measured(claim, of, found, dtype, False) and (found.unit, mine.asked) == (bits, times)
     assert measured(0.0, monkeypatch)[1].residual == math.inf and measured(0.0, monkeypatch, gap=0.0)[1].residual == 0.0
     assert measured(2.0, monkeypatch, dtype="float32")[2] == [24]
     assert measured(2.0, monkeypatch, of_values=True)[2] == [53, (2.0, "float64")]
@@ -583,6 +648,7 @@ def test_the_spread_is_that_of_half_precision_and_infinite_at_a_kink() -> None:
     for dtype, eps in (("bfloat16", 2.0**-7), ("float16", 2.0**-10)):
         spread = measure._spread_of(claim, lambda T: 2 * T, {"T": np.ones((1, 1, 2))}, dtype)
         assert 2 * eps <= spread <= 12 * eps
+    assert math.isfinite(measure._spread_of(claim, lambda T, n: n * T, {"T": np.ones((1, 1, 2)), "n": 2}, "float16"))
 
 
 def test_another_call_that_gives_other_values_is_a_change_but_for_roundings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -604,7 +670,8 @@ def test_another_call_that_gives_other_values_is_a_change_but_for_roundings(monk
     assert changed(math.nan) == (False, 1) and changed(0.0, ALLOWED) == (False, 1)
     assert changed(0.0, ALLOWED + 1) == (False, CALLS) and changed(99.0, ALLOWED + 1) == (True, 3)
     assert changed(0.0, 3.0, dtype="float16") == (False, CALLS)
-    nothing = Sample(torch.ones(0), None, 0.0, arrays={"T": np.ones((1, 1, 1))})
+    assert changed(math.nan, unit=0.0) == (False, 1) and changed(20.0, unit=2.0) == (False, 1)
+    nothing = Sample(torch.ones(0), None, 0.0, unit=0.0, arrays={"T": np.ones((1, 1, 1))})
     assert not measure._changes(claim, ComparedSides(lambda T: T[:0], None, False), nothing, QUICK, "float64")
 
 
