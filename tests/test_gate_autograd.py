@@ -81,6 +81,7 @@ def test_a_part_of_a_product_has_no_numbers_on_either_side() -> None:
     part = cut_from_product(heads)
     assert torch.equal(part, heads) and part.stride() == (24, 4, 8, 1)
     assert cut_from_product(torch.arange(6.0).reshape(1, 3, 2)).stride() == (12, 4, 1)
+    assert torch.equal(cut_from_product(heads[None]), heads[None])
     assert cut_from_product(torch.tensor(2.0)).tolist() == 2.0
 
 

@@ -136,7 +136,7 @@ def test_each_comparison_has_points_of_its_own(monkeypatch: pytest.MonkeyPatch) 
     def small(claim: Any, order: int, count: int, settings: Any) -> Any:
         assert claim is points.claim and settings is points.settings
         asked.append((order, count))
-        return iter([(at(n), {"T": n}) for n in range(3)])
+        return iter([(at(n), {"T": n}) for n in range(4)])
 
     def of(name: str) -> Any:
         def drawn(profile: Any, settings: Any, **given: Any) -> Any:
@@ -150,11 +150,11 @@ def test_each_comparison_has_points_of_its_own(monkeypatch: pytest.MonkeyPatch) 
     for name in ("large_points", "long_points", "summing_points"):
         monkeypatch.setattr(prepared, name, of(name))
     for check, forward, twice in (
-        (FIRST, [False] * 3, [False, True, False]), (SECOND, [False] * 3, [False] * 3), (FORWARD, [True] * 3, [False] * 3),
+        (FIRST, [False] * 4, [False, True, False, True]), (SECOND, [False] * 4, [False] * 4), (FORWARD, [True] * 4, [False] * 4),
     ):  # fmt: skip
         found = list(points.drawn(check))
         assert [point.forward for point, _ in found] == forward and [point.twice for point, _ in found] == twice
-        assert [arrays for _, arrays in found] == [{"T": n} for n in range(3)]
+        assert [arrays for _, arrays in found] == [{"T": n} for n in range(4)]
         assert found[2][0].arguments["T"][0, 0] == 2.0
     assert asked == [(1, 12), (2, 6), (1, 6)]
     asked.clear()
