@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.autograd.function import once_differentiable
 
 from verify.gate import autograd
 from verify.gate.autograd import (
@@ -27,7 +28,7 @@ from verify.gate.autograd import (
     taken_for_constants,
 )
 from verify.gate.rounding import VALUE
-from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
+from verify.gate.subject_errors import NotDifferentiable, OnceDifferentiable, Raised, WrongResult
 
 pytestmark = pytest.mark.kept
 
@@ -185,6 +186,9 @@ def test_some_rows_are_results_of_their_own() -> None:
     heads = torch.zeros(2, 4, 3)
     point = Point({"X": heads}, 0, 0, rows=[1, 2], axis=1)
     assert point.shape_of_value(point.evaluate(lambda X: X, point.arguments)) == (2, 3, 3)
+    for rows in ([1], [0, 1, 2]):
+        some = Point({"X": heads}, 0, 0, rows=rows, axis=1)
+        assert some.shape_of_value(some.evaluate(lambda X: X, some.arguments)) == (2, rows[-1] + 1, 3)
     assert at(0).shape_of_value({VALUE: A}) == (3, 2) == at(0).shape_of_value({FORWARD_DERIVATIVE: A})
     assert at(0).shape_of_value({"d2/dX": A}) is None
     assert point.shape_of_value({VALUE: A}) == (3, 2)
@@ -198,6 +202,8 @@ def test_what_is_cut_is_refused_with_the_reason() -> None:
             at(order).evaluate(lambda X, Y: X.detach(), at().arguments)
     with pytest.raises(NotDifferentiable, match=r"^its first derivatives are cut from all arguments$"):
         at(2).evaluate(FirstOnly.apply, at().arguments)
+    with pytest.raises(OnceDifferentiable):
+        at(2).evaluate(Marked.apply, at().arguments)
     assert torch.equal(at(2).evaluate(lambda X, Y: X + Y * Y, at().arguments)["d2/dX"], torch.zeros(1, 2).double())
 
 
@@ -213,6 +219,16 @@ class FirstOnly(torch.autograd.Function):
     def backward(ctx: Any, G: Any) -> Any:
         X, Y = ctx.saved_tensors
         return (G * Y).detach(), (G * X).detach()
+
+
+class Marked(FirstOnly):
+    """The same, marked as differentiable once."""
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, G: Any) -> Any:
+        X, Y = ctx.saved_tensors
+        return G * Y, G * X
 
 
 class Changing(torch.autograd.Function):
@@ -289,6 +305,10 @@ def test_cotangents_lie_in_memory_in_several_ways() -> None:
     assert one_sign.is_contiguous() and one_sign.dtype == torch.float32 and torch.equal(one_sign[0], one_sign[1])
     expected = np.random.default_rng([5, 0]).integers(33, 64, (3,)) / 64
     assert one_sign[0].tolist() == expected.tolist()
+    assert at(seed=5, one_sign=True).cotangent(torch.zeros(2, 4, 3))[1, 2].tolist() == expected.tolist()
+    assert at(seed=9).cotangent(value).stride() == (5, 1) and at(seed=6).cotangent(value).stride() == (3, 1)
+    elsewhere = value.to("meta")
+    assert at(one_sign=True).cotangent(elsewhere).device == at().cotangent(elsewhere).device == elsewhere.device
 
 
 def test_arguments_are_copies_in_another_precision_and_layout() -> None:
@@ -401,6 +421,16 @@ def test_a_wrong_result_is_the_one_that_is_farthest_in_units() -> None:
     assert torch.equal(value.truth, product(**at().arguments)) and value.yours.dtype == torch.float64
     single = gap(lambda X, Y: product(X, Y) + 1e-2, dtype=torch.float32)
     assert single is not None and single.eps == 2.0**-23 and single.yours.dtype == torch.float64
+    yours, asked = Yours(product, product), []  # type: ignore[var-annotated]
+
+    class Recording(Point):
+        def in_dtype(self, dtype: torch.dtype, device: str) -> dict[str, Any]:
+            asked.append((dtype, device))
+            return super().in_dtype(dtype, "cpu")
+
+    truth = at().reference(product)
+    gap_at(Recording(at().arguments, 1, 0), yours, truth, torch.float32, "elsewhere", 16.0)  # type: ignore[arg-type]
+    assert asked == [(torch.float32, "elsewhere")] and yours.seen == [{"X": torch.float32, "Y": torch.float32}]
     for wrong in (math.nan, math.inf, -math.inf):
         without_end = gap(lambda X, Y, wrong=wrong: product(X, Y) + wrong)
         assert without_end is not None and without_end.distance == math.inf and not without_end.agrees
@@ -411,6 +441,7 @@ def test_what_has_a_kink_or_no_unit_is_not_decided() -> None:
         return product(X, Y) + 1e-6
 
     assert gap(wrong, of_truth={"smooth": False}) is None
+    assert gap(lambda X, Y: 2 * product(X, Y), point=at(2), of_truth={"smooth": False}) is None
     assert gap(wrong, of_truth={"unit": lambda *_: math.inf}) is None
     found = gap(lambda X, Y: product(X, Y) / 0, of_truth={"unit": lambda *_: math.inf})
     assert found is not None and found.residual == math.inf
