@@ -485,6 +485,8 @@ def test_derivatives_by_a_constant_are_not_compared() -> None:
         assert wrong is not None and not wrong.agrees
     cut = gap(lambda X, s, t: constant(X, s, t) + 1e-6 * (s - s.detach()), times, of_numbers())
     assert cut is not None and cut.name == "d/ds" and not cut.agrees
+    behind = gap(lambda X, s, t: constant(X, s, t) + 1e-6 * (t - t.detach()), times, of_numbers())
+    assert behind is not None and behind.name == "d/dt" and not behind.agrees, "what comes after a constant is compared"
     yours = Yours(constant, times)
     point = of_numbers(0)
     gap_at(point, yours, point.reference(times), torch.float64, "cpu", 16.0)  # type: ignore[arg-type]
