@@ -435,7 +435,7 @@ def test_what_overflows_in_half_precision_is_excused_where_the_definition_overfl
         found = at(lambda T: T / 0, right, [[2.3]], "float16", may_overflow=may_overflow)
         assert (found is None) is excused and (found is None or found.gap == math.inf)
     assert at(lambda T: 60 * T, far, [[2.0]], "float16") is not None
-    near = at(lambda T: T / 0, lambda T: 3.0 * T * 1.25, [[4200.3] * 64], "float16")
+    near = at(lambda T: T / 0, lambda T: 3003.3 * T * 1.25, [[4.203] * 64], "float16")
     assert near is not None, "the numbers are those of the definition without any error"
     claim = toy(lambda T: T / 0, far)
     of = ComparedSides.of(claim)
