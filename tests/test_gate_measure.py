@@ -849,6 +849,8 @@ def test_a_law_is_rejected_below_the_probability_of_a_false_alarm_and_three_test
     assert found.why == ("4 of 4 statistical tests reject it: test 3, p = 1e-12; test 2, p = 2e-12; test 1, p = 3e-12")
     assert judged(1e-12, 1e-12, names="one").why == "2 of 2 statistical tests reject it: one, p = 1e-12"
     assert found.examples == 400
+    assert judged(0.5, 0.5).why == "none of 2 statistical tests rejects it (false alarm below 2e-09)"
+    assert judged(math.nan).why == "1 of 1 statistical tests reject it: test 0, a sample is no number"
 
 
 def test_tests_of_a_law_are_made_at_a_few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
