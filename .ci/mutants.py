@@ -5,7 +5,8 @@
 mutmut writes a module in which each function chooses among itself and its defects.  A process loads that module in the place of
 the original and collects the tests that `TESTS` names for it.  Everything else happens in forks of this process: each test runs
 once by itself, which tells how long it takes and which functions it calls; then each defect meets the tests that call its
-function, the fastest first, until one fails.  Nothing is imported or collected twice, so that a defect costs what its tests cost.
+function until one fails, first those that are fast and have found defects of that function before.  Nothing is imported or
+collected twice, so that a defect costs what its tests cost.
 
 What became of a defect is written down at once, in `mutants/`: a run that was stopped goes on where it was.  What was found is
 not tried again while the function stays the same; `--survivors` tries again what was not.
@@ -28,6 +29,7 @@ import signal
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,12 @@ TESTS = {
     "verify/evidence/verdicts.py": [*JUDGED, "tests/test_wording.py"],
     "verify/gate/rounding.py": ["tests/test_gate_rounding.py", "tests/test_gate_units.py"],
     "verify/gate/bias.py": ["tests/test_gate_comparison.py"],
+    "verify/gate/comparison.py": ["tests/test_gate_comparison.py"],
+    "verify/gate/measure.py": ["tests/test_gate_measure.py"],
+    **{
+        f"verify/gate/{name}.py": ["tests/test_gate_autograd.py", "tests/test_gate_points.py"]
+        for name in ("autograd", "known", "prepared")
+    },
     "verify/gate/*.py": ["tests/test_gate_comparison.py", "tests/test_gate_units.py"],
     "verify/checks/counterexamples.py": ["tests/test_counterexamples.py"],
     "verify/checks/bound_proofs.py": [],
@@ -201,6 +209,9 @@ class Trial:
     def __init__(self, planted: Sequence[Planted], folder: Path, asked: argparse.Namespace) -> None:
         self.planted, self.folder, self.asked = planted, folder, asked
         self.known: dict[str, dict[str, Any]] = {}
+        self.finds: Counter[tuple[str, str | None]] = (
+            Counter()
+        )  #: defects of a function, by the test that has found them
         for module in planted:
             states = self.states(module)
             lines = states.read_text(encoding="utf-8").splitlines() if states.exists() else []
@@ -242,7 +253,11 @@ class Trial:
             for function in told[1]:
                 tests.setdefault(function, []).append((told[2], item))
         for module, defect in self.wanted():
-            calling = sorted(tests.get(f"{module.name}.{function_of(defect)}", ()), key=lambda test: test[0])
+            function = f"{module.name}.{function_of(defect)}"
+            calling = sorted(
+                tests.get(function, ()),
+                key=lambda test, of=function: test[0] / (1 + self.finds[of, test[1].nodeid]) ** 2,  # type: ignore[misc]
+            )
             spent = itertools.accumulate(seconds for seconds, _ in calling)
             asked = [item for (_, item), sum_ in zip(calling, spent, strict=True) if sum_ < self.asked.seconds]
             self.try_out(module, defect, asked)
@@ -262,6 +277,7 @@ class Trial:
             found = "took too long" if status == -signal.SIGXCPU else "crashed"
         line = {"code": module.code(defect), "defect": defect, "state": found, "by": by, "tests": len(items)}
         self.known[f"{module.name}.{defect}"] = line
+        self.finds[f"{module.name}.{function_of(defect)}", by] += 1
         with self.states(module).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 

@@ -36,6 +36,7 @@ from verify.gate.findings import (
 from verify.gate.measure import ALLOWED, READABLE
 from verify.gate.prepared import Prepared
 from verify.gate.profiles import profile_of
+from verify.gate.rounding import Reference
 from verify.gate.standing import Standing
 from verify.gate.subject_errors import NotDifferentiable, Raised, WrongResult
 from verify.vocabulary.registry import load
@@ -196,9 +197,9 @@ def test_a_comparison_ends_after_as_many_points_as_are_asked_for() -> None:
 
 def test_points_that_tell_something_in_half_precision_alone_are_for_that_alone() -> None:
     made = comparison(softmax, prepared(*ROWS), prepared(*ROWS, order=2), prepared(*ROWS, forward=True))
-    made.points.halves = [prepared(*ROWS)]  # type: ignore[attr-defined]
+    made.points.halves = [prepared(*ROWS)] * 2  # type: ignore[attr-defined]
     assert run(made, SIZES).examples == 3
-    assert run(made, SIZES, "bfloat16").examples == 2
+    assert run(made, SIZES, "bfloat16").examples == 3
 
 
 def test_the_place_of_an_example_is_that_of_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,12 +281,15 @@ def test_where_derivatives_are_refused_values_are_compared_at_large_sizes_alone(
         return refuses(T)
 
     assert run(comparison(counts, *points), FIRST).examples == 0 and len(calls) == of_gate.PATIENCE
+    calls.clear()
+    run(comparison(counts, *points), SIZES)
+    assert len(calls) == len(points) + of_gate.PATIENCE, "once it is given up, no derivative is asked for"
     wrong = run(comparison(lambda T: refuses(T) * (1 + 1e-6), *points), SIZES)
     assert (wrong.status, wrong.why) == (BROKEN, "the value is wrong")
 
 
-@pytest.mark.parametrize("everywhere", [False, True])
-def test_what_large_points_alone_refuse_is_said_with_their_sizes(everywhere: bool) -> None:
+@pytest.mark.parametrize("refused", [(), (SECOND,), (SECOND, FORWARD)])
+def test_what_large_points_alone_refuse_is_said_with_their_sizes(refused: tuple[str, ...]) -> None:
     sizes = {"m": 17, "n": 33}
     large = [prepared(*ROWS, order=2, sizes=sizes), prepared(*ROWS, forward=True, sizes=sizes)]
     made = comparison(softmax, *large, prepared(*ROWS))
@@ -294,16 +298,23 @@ def test_what_large_points_alone_refuse_is_said_with_their_sizes(everywhere: boo
     found_at = made._gap
 
     def refusing(point: Point, *given: Any, **asked: Any) -> Gap | None:
-        if point.is_beyond_first and (everywhere or point.sizes):
+        if point.is_beyond_first and (point.sizes or (FORWARD if point.forward else SECOND) in refused):
             raise NotDifferentiable("no")
         return found_at(point, *given, **asked)
 
     made._gap = refusing  # type: ignore[method-assign]
+    searched: list[bool] = []
+    run_one = made.run
+    made.run = lambda *given, shrinking=True: searched.append(shrinking) or run_one(*given, shrinking)  # type: ignore
     found = run(made, SIZES)
+    assert searched == [False] * 3, "of what small points show an example is looked for elsewhere"
     assert (found.status, found.examples) == (SATISFIED, 1)
     where = "where m = 17, n = 33"
-    said = f"no second derivatives {where}, {NOT_DIFFERENTIABLE}: no; it has no forward mode {where} (no)"
-    assert found.why == ("" if everywhere else said)
+    said = {
+        SECOND: f"no second derivatives {where}, {NOT_DIFFERENTIABLE}: no",
+        FORWARD: f"it has no forward mode {where} (no)",
+    }
+    assert found.why == "; ".join(said[check] for check in said if check not in refused)
 
 
 def test_a_wrong_number_in_float32_is_excused_only_where_the_definition_has_none_either() -> None:
@@ -453,3 +464,360 @@ def test_a_bias_of_what_refuses_derivatives_is_that_of_its_values(monkeypatch: p
     assert (found.status, found.why) == (SATISFIED, f"{NOT_DIFFERENTIABLE}: no")
     found = run(comparison(lambda T: 0.9 * refuses(T)), BIAS, "bfloat16")
     assert found.status == BROKEN and found.why.startswith("the value is off by -")
+
+
+# -- where some arguments need a gradient ------------------------------------------------------------------------------
+
+TURNED = "dynamics.normalised_oscillation"
+
+
+def turned(x: Any, Omega: Any, eta: Any) -> Any:
+    y = x + eta * (x @ Omega.mT)
+    return y / y.norm(dim=-1, keepdim=True)
+
+
+def of_three(function: Callable[..., Any], *etas: float) -> Comparison:
+    """At points at which no derivative by x, Omega or eta vanishes, but where eta is 0 that by Omega."""
+    load("theorems")
+    x, Omega = torch.tensor([[0.5, -1.0]]).double(), torch.tensor([[0.25, 2.0], [-1.0, 0.5]]).double()
+    made = Comparison(profile_of(TURNED), Standing(TURNED, function), settings_for("quick"))
+    known = []
+    for number, eta in enumerate(etas):
+        point = Point({"x": x, "Omega": Omega, "eta": torch.tensor(eta).double()}, 1, 0, title=f"point {number}")
+        truth = point.reference(made.standing.definition)
+        assert truth is not None
+        known.append(Prepared(point, truth, None))
+    made.points = Known(known)  # type: ignore[assignment]
+    made.points.claim = made.claim
+    return made
+
+
+def recorded(function: Callable[..., Any], needing: list[str]) -> Callable[..., Any]:
+    """Keeps which arguments of calls need a gradient where not all do, once for calls that follow each other."""
+
+    def called(x: Any, Omega: Any, eta: Any) -> Any:
+        names = zip(("x", "Omega", "eta"), (x, Omega, eta), strict=True)
+        found = " ".join(name for name, value in names if isinstance(value, torch.Tensor) and value.requires_grad)
+        needing.extend([found] if found not in ("x Omega eta", *needing[-1:]) else [])
+        return function(x, Omega, eta)
+
+    return called
+
+
+def run_of_three(made: Comparison, dtype: str = "float64") -> Finding:
+    with replaced(TURNED, made.standing):
+        return made.run(FIRST, dtype, shrinking=False)
+
+
+def test_each_argument_alone_and_all_but_one_need_a_gradient_in_turn() -> None:
+    needing: list[str] = []
+    found = run_of_three(of_three(recorded(turned, needing), *[0.5] * 8))
+    assert (found.status, found.examples) == (SATISFIED, 8)
+    assert needing == ["x", "Omega", "eta", "Omega eta", "x eta", "x Omega"]
+
+
+def test_where_a_derivative_vanishes_another_choice_is_taken() -> None:
+    needing: list[str] = []
+    run_of_three(of_three(recorded(turned, needing), 0.5, 0.0, 0.5))
+    assert needing == ["x", "eta", "Omega"]
+
+
+def test_a_number_that_is_taken_for_a_constant_is_in_no_choice() -> None:
+    needing: list[str] = []
+    run_of_three(of_three(recorded(lambda x, Omega, eta: turned(x, Omega, float(eta.detach())), needing), *[0.5] * 4))
+    assert needing == ["x", "Omega"]
+
+
+def frozen(names: str, factor: float) -> Callable[..., Any]:
+    """Wrong derivatives where only the arguments that are named need a gradient."""
+
+    def called(x: Any, Omega: Any, eta: Any) -> Any:
+        needing: list[str] = []
+        recorded(lambda *_: None, needing)(x, Omega, eta)
+        value = turned(x, Omega, eta)
+        return value * factor - (value * (factor - 1)).detach() if needing == [names] else value
+
+    return called
+
+
+@pytest.mark.parametrize(("names", "said", "at"), [
+    ("x", "d/dx is wrong where only x needs a gradient", "point 0"),
+    ("Omega eta", " is wrong where only Omega and eta need a gradient", "point 3"),
+])  # fmt: skip
+def test_a_derivative_that_is_wrong_where_some_arguments_need_none_is_named_with_the_others(
+    names: str, said: str, at: str
+) -> None:
+    found = run_of_three(of_three(frozen(names, 1 + 1e-6), *[0.5] * 8))
+    assert (found.status, found.at) == (BROKEN, at) and found.why.endswith(said) and found.why.startswith("d/d")
+    assert found.residual is not None and found.residual > ALLOWED
+    assert found.entries == (2 if names == "x" else 5) and set(found.inputs) == {"x", "Omega", "eta"}
+    assert run_of_three(of_three(frozen(names, 1 + 1e-15), *[0.5] * 8)).status == SATISFIED
+    assert run_of_three(of_three(frozen(names, 1 + 1e-6), *[0.5] * 8), "float32").status == SATISFIED
+    assert run_of_three(of_three(frozen(names, 1 + 1e-2), *[0.5] * 8), "float32").status == BROKEN
+
+
+def test_what_is_refused_where_some_arguments_need_no_gradient_is_broken() -> None:
+    def refusing(x: Any, Omega: Any, eta: Any) -> Any:
+        if not x.requires_grad and Omega.requires_grad:
+            raise NotDifferentiable("no")
+        return turned(x, Omega, eta)
+
+    found = run_of_three(of_three(refusing, *[0.5] * 8))
+    assert (found.status, found.at, found.why) == (BROKEN, "point 1", "no, where only Omega needs a gradient")
+
+
+def test_a_choice_that_could_not_be_compared_or_is_off_within_what_is_allowed_is_not_broken() -> None:
+    made = of_three(turned, 0.5)
+    (known,) = made.points.prepared(FIRST)
+    scripted = iter([None, within(ALLOWED), within(ALLOWED + 1, agrees=True), within(ALLOWED + 1)])
+    made._gap = lambda *given, **asked: next(scripted)  # type: ignore[method-assign]
+    finding, asked = walk().finding, []  # type: ignore[var-annotated]
+    assert not made._is_wrong_in_part(finding, known, asked) and asked == []
+    assert not made._is_wrong_in_part(finding, known, asked) and asked == [["x"]]
+    assert not made._is_wrong_in_part(finding, known, asked) and asked == [["x"], ["Omega"]]
+    assert made._is_wrong_in_part(finding, known, asked) and finding.residual == ALLOWED + 1
+
+
+def test_all_calls_are_in_the_precision_that_is_asked_for() -> None:
+    seen: set[torch.dtype] = set()
+
+    def called(x: Any, Omega: Any, eta: Any) -> Any:
+        seen.add(x.dtype)
+        return turned(x, Omega, eta)
+
+    run_of_three(of_three(called, 0.5), "float32")
+    assert seen == {torch.float32}
+
+
+def test_a_point_counts_where_something_was_compared_or_no_kink_is_in_the_way() -> None:
+    made = comparison(softmax)
+    for found, smooth, compared, examples in (
+        (None, True, 1, 0), (None, False, 0, 0), (within(1.0), False, 1, 1), (within(1.0), True, 1, 1),
+    ):  # fmt: skip
+        made._gap = lambda *given, found=found, **asked: found  # type: ignore[method-assign]
+        of, point = walk(SECOND, examples=0), Point({}, 2, 0, title="here")
+        assert not made._is_broken_at(Prepared(point, SimpleNamespace(smooth=smooth), None), of, False)  # type: ignore[arg-type]
+        assert (of.compared, of.finding.examples, of.finding.at) == (compared, examples, "here" * examples)
+
+
+@pytest.mark.parametrize(("dtype", "most"), [("float64", ALLOWED), ("bfloat16", 2.0)])
+def test_what_is_off_within_what_is_allowed_is_not_broken(dtype: str, most: float) -> None:
+    made, described = comparison(softmax), []  # type: ignore[var-annotated]
+    made._describe = lambda *given, **asked: described.append((*given[1:], *asked.values()))  # type: ignore[method-assign]
+    point = prepared(*ROWS, title="ordinary, m = 2")
+    cases = ((None, False), (within(most), False), (within(most + 1, agrees=True), False), (within(most + 1), True))
+    for found, is_wrong in cases:
+        asked: list[Any] = []
+
+        def gap_of(point: Point, *given: Any, found: Any = found, asked: list[Any] = asked, **how: Any) -> Any:
+            asked.append((point.order, how))
+            return found
+
+        made._gap = gap_of  # type: ignore[method-assign]
+        assert made._is_wrong_without_gradients(walk(dtype=dtype).finding, point) is is_wrong
+        assert asked == [(0, {"around": torch.no_grad})]
+        asked.clear()
+        assert made._is_broken_at(point, walk(SECOND, dtype=dtype), True) is is_wrong
+        assert asked == [(1, {"values": False})]
+    (without, gap, shrinking), (with_gradients, same, searched_for) = described
+    assert (without.point.order, without.truth, shrinking) == (0, point.truth, False) and gap is same
+    assert with_gradients is point and searched_for
+
+
+def test_what_is_refused_where_no_gradient_is_asked_for_is_said_as_it_is() -> None:
+    def refusing(T: Any) -> Any:
+        if not torch.is_grad_enabled():
+            raise WrongResult("result", "one", "none")
+        return softmax(T)
+
+    found = run(comparison(refusing, prepared(*ROWS, title="ordinary")), SIZES)
+    assert found.why == "result: expected one; got none, where no gradient is asked for"
+
+
+def within(residual: float, agrees: bool = False, name: str = "d/dx", again: bool = False) -> Any:
+    """A result that is so many units off."""
+    x = torch.tensor([1.0])
+    return SimpleNamespace(residual=residual, agrees=agrees, name=name, again=again, yours=x, truth=2 * x)
+
+
+# -- what excuses a distance -------------------------------------------------------------------------------------------
+
+
+def gap_of(
+    function: Callable[..., Any], point: Prepared, dtype: str = "float64", jumps: bool | None = None, **asked: Any
+) -> tuple[Gap | None, list[tuple[Any, ...]]]:
+    """A distance, and what was asked about kinks."""
+    questions: list[tuple[Any, ...]] = []
+
+    def answered(evaluate: Any, *given: Any) -> bool:
+        assert torch.equal(evaluate(point.point.arguments)["the value"], point.truth.results["the value"])
+        questions.append(given)
+        return bool(jumps)
+
+    point.truth.jumps = answered  # type: ignore[method-assign,assignment]
+    made = comparison(function, point)
+    with replaced(SOFTMAX, made.standing):
+        return made._gap(point.point, point.truth, dtype, **asked), questions
+
+
+def test_only_a_wrong_result_is_asked_for_a_kink_that_may_explain_it() -> None:
+    def wrong(T: Any) -> Any:
+        return softmax(T) * (1 + 1e-6)
+
+    point = prepared(*ROWS)
+    found, questions = gap_of(softmax, point)
+    assert found is not None and found.agrees and questions == []
+    found, questions = gap_of(wrong, point, jumps=False)
+    definition = Standing(SOFTMAX, softmax).definition
+    assert found is not None and found.residual > ALLOWED
+    assert questions == [("float64", "the value", (definition, 1, "T"))]
+    assert gap_of(wrong, point, jumps=True)[0] is None
+    found, questions = gap_of(wrong, point, jumps=True, kinks=False)
+    assert found is not None and questions == []
+    found, questions = gap_of(wrong, point, jumps=False, values=True)
+    assert found is not None and questions == [("float64", "the value", (definition, 0, "T"))]
+    found, _ = gap_of(lambda T: softmax(T) * (1 + 5e-7), prepared(*ROWS), "float32", jumps=False)
+    assert found is not None and found.residual <= ALLOWED
+    point.point.of = softmax
+    assert gap_of(wrong, point, jumps=False)[1][0][2] == (point.point.of, 1, "T")
+
+
+def test_what_overflows_in_half_precision_is_excused_where_numbers_of_the_definition_may() -> None:
+    def definition(T: Any) -> Any:
+        return 600 * torch.tanh(T)
+
+    for factor, excused in ((1000.0, True), (1.0, False)):
+
+        def scaled(T: Any, factor: float = factor) -> Any:
+            return factor * definition(T) / factor
+
+        point = prepared((1.0, -1.0), order=0, definition=scaled, of=scaled)
+        found, questions = gap_of(lambda T: definition(T) * math.inf, point, "float16")
+        assert (found is None) is excused and questions == []
+    assert gap_of(lambda T: 2 * definition(T), point, "float16", jumps=False)[1]
+
+
+def test_the_shape_of_the_value_is_known_and_kernels_of_a_call_are_counted() -> None:
+    def fused(T: Any) -> Any:
+        x = torch.ones(1, 1, 2, 8)
+        torch.nn.functional.scaled_dot_product_attention(x, x, x)
+        return softmax(T)
+
+    point = prepared(*ROWS)
+    made = comparison(fused, point)
+    with replaced(SOFTMAX, made.standing):
+        made._gap(point.point, point.truth, "float64")
+        assert sum(made.kernels.values()) == 1 and made.standing._shapes == {}
+        modes: list[bool] = []
+        made.standing.implementation = lambda T: modes.append(torch.is_grad_enabled()) or softmax(T)
+        made._gap(prepared(*ROWS, order=0).point, point.truth, "float64", around=torch.no_grad)
+        assert modes == [False]
+
+
+# -- the example that is shown -----------------------------------------------------------------------------------------
+
+
+def searched(function: Callable[..., Any], *points: Prepared, dtype: str = "float64", **drawn: Any) -> Finding:
+    """What a comparison of sizes finds, with a search for a small example."""
+    made = comparison(function, *points)
+    with replaced(SOFTMAX, made.standing):
+        return made.run(SIZES, dtype)
+
+
+def test_an_example_is_made_as_small_as_the_claim_admits_where_arrays_were_drawn() -> None:
+    rows = ((0.5, -1.0, 2.0), (2.0, 0.25, 1.0))
+    point = prepared(*rows)
+    point.arrays = {"T": point.point.arguments["T"].numpy()[None]}
+    found = searched(lambda T: softmax(T) * (1 + 1e-6), point)
+    assert found.inputs == {"T": [[0.0]]} and found.entries == 1 and found.expected == [1.0]
+    assert found.why == "the value is wrong"
+    found = searched(lambda T: softmax(T) * (1 + 1e-6 * (T.shape[1] > 1 and bool((T > 1.5).any()))), point)
+    assert found.inputs == {"T": [[0.0, 0.0, 2.0]]}
+    found = searched(lambda T: softmax(T) * (1 + 1e-2 * (T.shape[0] > 1)), point, dtype="float32")
+    assert found.inputs == {"T": [[0.0], [0.0]]}
+    made = comparison(lambda T: softmax(T) * (1 + 1e-6), point)
+    assert run(made, SIZES).inputs == {"T": list(map(list, rows))}, "no search where none is asked for"
+
+
+def test_an_example_that_a_kink_explains_is_searched_for_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = prepared((0.5, -1.0))
+    point.arrays = {"T": point.point.arguments["T"].numpy()[None]}
+    monkeypatch.setattr(Reference, "jumps", lambda self, *given: self.results["the value"].numel() < 2)
+    found = searched(lambda T: softmax(T) * (1 + 1e-6), point)
+    assert found.inputs == {"T": [[0.0, 0.0]]}
+    monkeypatch.setattr(
+        Reference, "jumps", lambda self, *given: bool((self.arguments["T"] != point.point.arguments["T"]).any())
+    )
+    monkeypatch.setattr(of_gate, "SHRINKING", 1)
+    assert searched(lambda T: softmax(T) * (1 + 1e-6), point).inputs == {"T": [[0.5, -1.0]]}
+
+
+def remade(sizes: Any) -> Point:
+    return Point({"T": torch.zeros(sizes["m"], sizes["n"]).double()}, 1, 0, title=f"m = {sizes['m']}", sizes=sizes)
+
+
+def test_an_example_is_made_smaller_size_by_size_where_its_point_can_be_made_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def smaller(profile: Any, claim: Any, sizes: Any) -> Iterator[dict[str, int]]:
+        assert profile.name == SOFTMAX and claim is made.claim
+        for m in range(1, sizes["m"]):
+            asked.append(m)
+            yield {"m": m, "n": 1}
+
+    monkeypatch.setattr(of_gate, "smaller_sizes", smaller)
+    point = prepared(*[(0.0,)] * 9, sizes={"m": 9, "n": 1}, remade=remade)
+
+    def wrong(T: Any) -> Any:
+        return softmax(T) * (1 + 1e-6 * (T.shape[0] >= 4))
+
+    made = comparison(wrong, point)
+    with replaced(SOFTMAX, made.standing):
+        found = made.run(SIZES, "float64")
+    assert (found.at, found.entries) == ("m = 4", 4) and asked == [1, 2, 3, 4, 1, 2, 3]
+    for most, at, calls in ((7, "m = 4", 7), (5, "m = 4", 5), (4, "m = 4", 4), (3, "made up", 3)):
+        monkeypatch.setattr(of_gate, "SHRINKING", most)
+        asked.clear()
+        made = comparison(wrong, point)
+        with replaced(SOFTMAX, made.standing):
+            found = made.run(SIZES, "float64")
+        assert found.at == at and len(asked) == calls
+
+
+def test_a_search_that_ends_with_an_error_keeps_what_was_found() -> None:
+    def broken(sizes: Any) -> Point:
+        raise RuntimeError("no\nmore of it")
+
+    point = prepared(*ROWS, sizes={"m": 2, "n": 2}, remade=broken)
+    found = searched(lambda T: softmax(T) * (1 + 1e-6), point)
+    assert found.status == BROKEN and found.inputs == {"T": [list(row) for row in ROWS]}
+    assert found.why == "the value is wrong; the search for a smaller example ended with RuntimeError: no"
+
+
+def test_where_nothing_can_be_compared_there_is_no_smaller_example() -> None:
+    made = comparison(softmax)
+    point = prepared(*ROWS).point
+    scripted = iter([None, within(ALLOWED + 1, agrees=True), within(ALLOWED), within(ALLOWED + 1)])
+    made._gap = lambda *given, **asked: next(scripted)  # type: ignore[method-assign]
+    assert [made._broken_at(point, "float64") is None for _ in range(4)] == [True, True, True, False]
+    for problem in (NotDifferentiable("no"), Raised("no"), WrongResult("result", "one", "none")):
+
+        def raising(*given: Any, problem: Exception = problem, **asked: Any) -> Any:
+            raise problem
+
+        made._gap = raising  # type: ignore[method-assign]
+        assert made._broken_at(point, "float64") is None
+    never = Point({"T": torch.full((1, 1), math.nan).double()}, 1, 0)
+    assert made._broken_at(never, "float64") is None
+
+
+def test_a_second_pass_is_said_and_what_needs_no_gradient_is_no_entry() -> None:
+    made, finding = comparison(softmax), walk().finding
+    x, mask = torch.tensor([-0.0, 1.0]).double().requires_grad_(), torch.tensor([True])
+    point = Point({"x": x, "mask": mask, "n": 3}, 1, 0, title="here")
+    made._describe(finding, Prepared(point, None, None), within(20.0, again=True), True)  # type: ignore[arg-type]
+    assert finding.why == "d/dx is wrong in a second backward pass through the same graph" and finding.entries == 2
+    assert finding.inputs == {"x": [0.0, 1.0], "mask": [True], "n": 3} and math.copysign(1, finding.inputs["x"][0]) == 1
+    assert (finding.yours, finding.expected, finding.at, finding.residual) == ([1.0], [2.0], "here", 20.0)

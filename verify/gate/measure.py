@@ -292,7 +292,7 @@ def _at(
     if fits and bool(left.isfinite().all()):  # what is not finite is infinitely far, also below a bound
         gap = float(sides.excess(left, right).max()) if left.numel() else 0.0
     sample = Sample(left, right, math.inf, arrays=arrays, gap=gap)
-    if fits and left.numel() and sides.right is not None and not sides.bound:
+    if math.isfinite(gap) and left.numel() and sides.right is not None and not sides.bound:
         largest = float(left.abs().max() + right.abs().max())
         sample.roundings = _in_units(gap, 2.0 ** -BITS[dtype] * largest)
     return sample
