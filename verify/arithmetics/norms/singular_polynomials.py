@@ -37,7 +37,11 @@ class OfSingularValues(Formal):
         raise ArithmeticUnsupported("singular values one by one, which have no form for all sizes")
 
     shape = property(_one_by_one)
-    adapted = sum = _one_by_one
+    sum = _one_by_one
+
+    def adapted(self, other: Any) -> Any:
+        """Refused: no number stands beside all singular values."""
+        return self._one_by_one()
 
 
 class Spectrum(OfSingularValues, EntryByEntry):
