@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from tests.claims_that_fail import toy
+from tests.fuzzing.campaign import TooLong, at_most
 from verify.arithmetics.symbols import named
 from verify.arithmetics.symbols.difference import Proof
 from verify.checks import checks_of, spots
@@ -20,7 +21,7 @@ from verify.checks.proofs import _problem, prove_claim, size_symbol
 from verify.checks.record import VIOLATED
 from verify.checks.settings import EFFORTS, Settings
 from verify.evidence.runner import run_check
-from verify.matrix import block_diag, concatenate, each, expm, eye, inverse, ones, sqrt, total, trace, vec_r
+from verify.matrix import block_diag, concatenate, each, expm, eye, inverse, ones, row_sums, sqrt, total, trace, vec_r
 from verify.oracles import Normal, expectation
 from verify.vocabulary import Assumption, Claim, Equal, Real, RegistryError, Shape, Size
 from verify.vocabulary.hypotheses import (
@@ -326,6 +327,24 @@ def test_it_says_all_of_the_multiple() -> None:
     claim = claim_of(multiple, lambda A, c: 0 * A, **given)
     claim.mutant("the matrix", lambda A, c: A)
     assert prove_claim(claim).proved
+
+
+def row_sums_alone(A: Square, B: Square) -> Any:
+    return row_sums(A) * 2
+
+
+@pytest.mark.parametrize("factor", [2, 3])
+def test_assumptions_that_undo_each_other_end(factor: int) -> None:
+    """The row sums of B give way to those of A, and A to B."""
+    alike = Assumption("row sums of B are those of A", zero=lambda A, B: row_sums(B) - row_sums(A))
+    equal = Assumption("A = B", zero=lambda A, B: A - B)
+    given = {"assumptions": [alike, equal], "hypotheses": (alike, equal)}
+    try:
+        with at_most(60.0):
+            proof = prove_claim(claim_of(row_sums_alone, lambda A, B: row_sums(B) * factor, **given))
+    except TooLong:
+        pytest.fail("it does not end")
+    assert "undo each other" in (proof.reason or "")
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,12 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
     "behind others": lambda X, W: by_rows(
         X, lambda i: softmax(X[i : i + 1] @ joined(W.T, rows_within(X, 0, i + 1)).T) @ joined(W.T, rows_within(X, 0, i + 1))
     ),
+    "weights taken from a number": lambda X, Y: by_rows(
+        X, lambda i: (1 - softmax(2 - X[i : i + 1] @ rows_within(X, 0, i + 1).T)) @ (X.shape[0] - rows_within(Y, 0, i + 1))
+    ),
+    "a window added to a number": lambda X, Y: by_rows(
+        X, lambda i: (X[i : i + 1] @ Y[i : i + 1].T + X[i : i + 1] @ rows_within(X, i - 1, i + 2).T) @ -rows_within(Y, i - 1, i + 2)
+    ),
     "attention of a prefix": lambda X, Y: by_rows(
         X, lambda k: causal(rows_within(X, 0, k + 1), rows_within(Y, 0, k + 1))[k : k + 1]
     ),
@@ -159,6 +165,11 @@ def earlier(M: Any, more: int) -> Any:
     return by_rows(X, lambda i: softmax(X[i : i + 1] @ rows_within(M, 0, i + more).T) @ rows_within(Y, 0, i + more))
 
 
+def weighted(weights: Callable[[Any], Any], keys: Callable[[Any], Any] = lambda rows: rows) -> Any:
+    """The rows up to each one, weighted by what is made of their products with it."""
+    return by_rows(X, lambda i: weights(X[i : i + 1] @ keys(rows_within(X, 0, i + 1)).T) @ rows_within(Y, 0, i + 1))
+
+
 FALSE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "another shift": (lambda: not_later(n, n) * T, lambda: not_later(n, n, 1) * T),
     "the transpose": (lambda: not_later(n, n) * T, lambda: not_later(n, n).T * T),
@@ -171,7 +182,18 @@ FALSE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "a row more": (lambda: earlier(X, 1), lambda: earlier(X, 2)),
     "other keys": (lambda: earlier(X, 1), lambda: earlier(Y, 1)),
     "without the mask": (lambda: earlier(X, 1), lambda: softmax(X @ X.T) @ Y),
-}
+    "weights from 1": (lambda: weighted(lambda a: 1 - a), lambda: weighted(lambda a: a - 1)),
+    "weights from 1, all rows": (
+        lambda: weighted(lambda a: 1 - softmax(a)), lambda: ones(n, n) @ Y - weighted(softmax),
+    ),
+    "weights from 1, later rows": (
+        lambda: weighted(lambda a: 1 - softmax(a)), lambda: not_later(n, n).T @ Y - weighted(softmax),
+    ),
+    "keys from 1": (lambda: weighted(exp, lambda rows: 1 - rows), lambda: weighted(lambda a: exp(1 - a))),
+    "keys from a size": (lambda: weighted(softmax, lambda rows: n - rows), lambda: weighted(softmax)),
+    "negative logits": (lambda: weighted(lambda a: softmax(1 - a)), lambda: weighted(softmax)),
+    "a row from a number": (lambda: by_rows(X, lambda i: (1 - rows_within(X, 0, i + 1))[i : i + 1]), lambda: X - 1),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(FALSE))
@@ -202,6 +224,19 @@ REFUSED: dict[str, Callable[[], Any]] = {
 def test_what_has_no_form_is_refused(name: str) -> None:
     with pytest.raises((ArithmeticUnsupported, InputError, TypeError)):
         REFUSED[name]()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda rows: sum(row for row in rows), "a loop over the rows of a matrix with a mask"),
+        (lambda rows: X if rows else Y, "a decision on the entries of a matrix with a mask"),
+        (lambda rows: X if rows == rows.T.T else Y, "a comparison of the entries of a matrix with a mask"),
+    ],
+)
+def test_what_is_asked_of_rows_that_count_is_named(asked: Callable[[Any], Any], said: str) -> None:
+    with pytest.raises(ArithmeticUnsupported, match=said):
+        by_rows(X, lambda i: asked(rows_within(X, 0, i + 1)))
 
 
 def test_shifts_are_compared_only_where_all_sizes_agree() -> None:

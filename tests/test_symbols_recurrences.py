@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.fuzzing.campaign import TooLong, at_most
 from verify.arithmetics.symbols import named
 from verify.arithmetics.symbols.difference import float_values, prove
 from verify.arithmetics.symbols.identity_certificates import certificate_of
@@ -150,6 +151,20 @@ FALSE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 @pytest.mark.parametrize("name", sorted(FALSE))
 def test_it_is_not_proved(name: str) -> None:
     assert not is_proved(*FALSE[name])
+
+
+def test_rules_of_an_induction_that_undo_each_other_end() -> None:
+    """That the sums over all steps agree, and that the values at each one do, give way to each other in turn."""
+
+    def sums(start: Any) -> Any:
+        return added(visited(L, lambda k, M: M @ W[0], start))
+
+    try:
+        with at_most(60.0):
+            proved = is_proved(lambda: sums(X), lambda: sums(X @ W[0]))
+    except TooLong:
+        pytest.fail("it does not end")
+    assert not proved
 
 
 def after_all(read: Callable[[Any], Any]) -> Any:

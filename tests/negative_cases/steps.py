@@ -2,12 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import sympy
 
 from tests.negative_cases.derivations import F, Holds, N, Silent, Unproved, m, n, numbers, raises
 from verify.arithmetics.norms import input_matrix, nodes
 from verify.arithmetics.norms.derivations import derived
-from verify.matrix import absolute, diag, each, eye, maximum, ones, row_norms, singular_values, sqrt, step, vec_r
+from verify.matrix import (
+    absolute,
+    diag,
+    each,
+    eye,
+    frobenius_norm,
+    maximum,
+    ones,
+    rational,
+    row_norms,
+    singular_values,
+    sqrt,
+    step,
+    total,
+    vec_r,
+)
+
+#: What has no form: differences from numbers, sums and products of two matrices' singular values, multiples, single ones.
+SINGULAR_VALUES: tuple[Callable[..., Any], ...] = (
+    lambda A: maximum(absolute(1 - singular_values(A))),
+    lambda A: maximum(absolute(sqrt(2) - singular_values(A))),
+    lambda A: maximum(1 - absolute(singular_values(A))),
+    lambda A: maximum(-singular_values(A)),
+    lambda A: (-singular_values(A))[0],
+    lambda A: (2 - singular_values(A))[-1],
+    lambda A, C: maximum(absolute(singular_values(A) + singular_values(C))),
+    lambda A, C: maximum(absolute(-singular_values(A) + singular_values(C))),
+    lambda A, C: maximum(absolute(singular_values(A) - 2 * singular_values(C))),
+    lambda A, C: maximum(absolute(singular_values(A) * singular_values(C))),
+    lambda A: maximum(absolute(singular_values(A) - A)),
+    lambda A: total(singular_values(A)),
+    lambda A: frobenius_norm(singular_values(A)),
+    lambda A: sum(singular_values(A)),
+    lambda A: singular_values(A).shape[0],
+    lambda A: singular_values(A) == 1,
+    lambda A, C: total(absolute(singular_values(A) - singular_values(C))),
+)
 
 STEPS: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
     # -- what norms are simplified by
@@ -26,6 +65,11 @@ STEPS: dict[str, tuple[Silent | Unproved | Holds, ...]] = {
             lambda: raises(lambda A: maximum(absolute(singular_values(A) * singular_values(A) + singular_values(A))))
         ),
         Holds(lambda: raises(lambda A: maximum(singular_values(A)))),
+        *(Holds(lambda made=made: raises(made)) for made in SINGULAR_VALUES),
+        Unproved(lambda A: N(A), lambda A: maximum(absolute(-singular_values(A))) * rational(1, 2)),
+        Unproved(lambda A: N(A), lambda A: maximum(absolute(singular_values(A) * 0))),
+        Unproved(lambda A, w: maximum(absolute(w * singular_values(A))), lambda A, w: w * N(A)),
+        Unproved(lambda A, C: maximum(absolute(singular_values(A) - singular_values(C))), lambda A, C: N(A - C) / 2),
     ),
     "||A||_2 = sqrt(c) where A^T A = c I": (
         Unproved(

@@ -28,18 +28,23 @@ class Formal:
         """Its text in a message of the engine."""
         return repr(self)
 
+    @property
+    def called(self) -> str:
+        """What messages call an operand like it."""
+        return f"a matrix of shape {self.shape}"
+
     def adapted(self, other: Any) -> Any:
         """A constant or an exact scalar in the arithmetic of this operand."""
         raise NotImplementedError
 
     def __iter__(self) -> Any:
-        raise ArithmeticUnsupported(f"a loop over the rows of a matrix of shape {self.shape}")
+        raise ArithmeticUnsupported(f"a loop over the rows of {self.called}")
 
     def __bool__(self) -> bool:
-        raise ArithmeticUnsupported(f"a decision on the entries of a matrix of shape {self.shape}")
+        raise ArithmeticUnsupported(f"a decision on the entries of {self.called}")
 
     def _undecided(self, other: Any) -> Any:
-        raise ArithmeticUnsupported(f"a comparison of the entries of a matrix of shape {self.shape}")
+        raise ArithmeticUnsupported(f"a comparison of the entries of {self.called}")
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _undecided  # type: ignore[assignment]
     __hash__ = None  # type: ignore[assignment]

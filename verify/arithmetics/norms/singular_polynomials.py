@@ -28,7 +28,23 @@ from verify.vocabulary.errors import ArithmeticUnsupported
 S = sympy.Symbol("s", nonnegative=True)
 
 
-class Spectrum(EntryByEntry):
+class OfSingularValues(Formal):
+    """Base of what is said of all singular values at once: there is no form of each, of their number, and of their sum."""
+
+    __slots__ = ()
+
+    def _one_by_one(self, *_: Any) -> Any:
+        raise ArithmeticUnsupported("singular values one by one, which have no form for all sizes")
+
+    shape = property(_one_by_one)
+    sum = _one_by_one
+
+    def adapted(self, other: Any) -> Any:
+        """Refused: no number stands beside all singular values."""
+        return self._one_by_one()
+
+
+class Spectrum(OfSingularValues, EntryByEntry):
     """A polynomial of every singular value of a node; `size`: absolute values of it."""
 
     __slots__ = ("node", "size", "value")
@@ -101,7 +117,7 @@ def _less_identity(node: Node) -> tuple[Any, Node]:
     return sympy.Integer(0), node
 
 
-class Shifts(Formal):
+class Shifts(OfSingularValues):
     """sigma_i(A) - sigma_i(B) for all i, of which the largest size is asked."""
 
     __slots__ = ("nodes", "size")

@@ -317,11 +317,17 @@ DELTAS = step_named("sums over Kronecker deltas")
 # -- one product -------------------------------------------------------------------------------------------------------
 
 
+#: What one product may become, step by step: two assumptions may each give way to the other, which would never end.
+MOST_REWRITINGS = 20_000
+
+
 def simplified(product: Product, slots: int) -> Iterator[tuple[Scalar, list[Factor]]]:
     """The products, free of deltas that can be summed and of whatever a rule removes, that a product reduces to."""
-    pending = [product]
+    pending, done = [product], 0
     while pending:
         coefficient, factors, summed = pending.pop()
+        if (done := done + 1) > MOST_REWRITINGS:
+            raise ArithmeticUnsupported("rules that undo each other, or go on for too long")
         if not coefficient:
             continue
         factors, summed = _without_deltas(factors, summed, slots)
