@@ -57,12 +57,15 @@ def version_of(package: str | None) -> str | None:
     spec = importlib.util.find_spec(package) if package else None
     if spec is None or package is None:
         return None
-    installed = list(importlib.metadata.distributions())
-    for distribution in installed:
-        if package in (distribution.read_text("top_level.txt") or "").split():
+    silent = []
+    for distribution in importlib.metadata.distributions():
+        declared = (distribution.read_text("top_level.txt") or "").split()
+        if package in declared:
             return distribution.version
+        if not declared:
+            silent.append(distribution)
     places = [Path(place).parent for place in spec.submodule_search_locations or [spec.origin or ""]]
-    for distribution in installed:
+    for distribution in silent:
         if Path(str(distribution.locate_file(""))) in places:
             names = {file.parts[0] for file in distribution.files or ()}
             if package in names or f"{package}.py" in names:

@@ -193,7 +193,8 @@ EQ_89 = Claim(DYNAMICS, "dynamics.eq-89", label="Eqs. (89)-(91)", name="Lyapunov
         dynamical system diverge': where rates are known, in linear systems $x \to Ax$, it returns them. The limit
         exists there and is $\ln|\operatorname{eig}_i(A)|$, for non-normal and defective $A$ too, and for (17), with
         unequal or vanishing frequencies too, it is $\frac12\ln(1+\eta^2\omega_j^2)$. The error falls like $1/T$, like
-        $\log(T)/T$ for defective $A$; observed for $T$ from $4^8$ to $4^{40}$. For a singular Jacobian $\alpha = 0$
+        $\log(T)/T$ for defective $A$; observed for $T$ from $4^8$ to $4^{40}$, with the logarithm of a
+        largest eigenvalue enclosed by 24 squarings. For a singular Jacobian $\alpha = 0$
         and the exponent is $-\infty$, which is the case of every normalised update (dynamics.sec-5.3-mean). For a
         general system the limit need not exist, and then the definition gives nothing: in $(s, y) \to (s + 1, g(s)y)$
         let the smooth $g$ be $e$ at the integers in $[4^k, 2\cdot4^k)$ for every $k$ and 1 at the others; along
