@@ -28,7 +28,7 @@ SETTINGS = Settings(replace(EFFORTS["quick"], examples=1), seed=3, seeded=True)
 PRINTED = (
     "convergence.c3-widths", "convergence.c6-beta-inverse-width", "convergence.eq-45-46", "convergence.hessian-block-limits",
     "convergence.lemma-14-h-diff", "convergence.lemma-19-numeric", "convergence.tau0-one-lln",
-    "dynamics.prop-4.2-integrated", "dynamics.sec-5-linearisation", "dynamics.sec-5.3-average-sum", "dynamics.sec-5.3-mean",
+    "dynamics.prop-4.2-integrated", "dynamics.sec-5-linearisation", "dynamics.sec-5.3-average-sum", "dynamics.sec-5.3-mean-at-rest",
     "osa.cost-ssa", "osa.naive-cost", "osa.ns-convergence", "osa.rank-s-attained", "osa.table-1-memory",
     "skipless.a4.3-x-gaussian", "skipless.a7-table-5", "skipless.default-row-range", "skipless.eq-20-normal-limit",
 )  # fmt: skip

@@ -22,7 +22,7 @@ from theorems.dynamics.settings import (
 from verify.matrix import block_diag, concatenate, eigenvalues, exp, eye, maximum, ones, row_sums, step, zeros
 from verify.oracles import jacobian
 from verify.vocabulary import (
-    Assumption, AtMost, Claim, Construction, Definition, Equal, HasStructure, Reading, Shape, realises,
+    Assumption, AtMost, Claim, Construction, Definition, Equal, HasStructure, Shape, realises,
 )  # fmt: skip
 from verify.vocabulary.hypotheses import unit_rows as has_unit_rows
 
@@ -109,55 +109,9 @@ CONDITION_4.mutant("W^V from the keys alone", "W_Q @ W_K.T -> W_K @ W_K.T")
 
 # -- Lyapunov stability ------------------------------------------------------------------------------------------------
 
-LYAPUNOV_STABILITY = Claim(SPHERE, "dynamics.sec-3-lyapunov-stability", label="Section 3, text after Eq. (4)",
+LYAPUNOV_STABILITY = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability", label="Section 3, text after Eq. (4)",
     statement=r"""\text{``That is, the dynamics evolve in a way that monotonically decreases the energy, thereby
         ensuring the Lyapunov stability''}""",
-    assumptions=[
-        POSITIVE_BETA,
-        Definition("W^Q = W^K = W^V = I in (3): the energy that falls", by=energy),
-    ],
-    name="falling energy and Lyapunov stability",
-    relation=AtMost(left="how far tokens are apart, squared", right="the energy above the least one, times e^beta / beta"),
-    sizes={"S": (1, 4), "D": (1, 3)}, expects="reading", uses=("dynamics.eq-4-energy", "dynamics.sec-3-minima"),
-    reading=Reading("the Lyapunov stability", r"""of the states of least energy, which is what Lyapunov's direct method gives:
-            there the energy is $-S^2e^\beta$, and $\|X_{[i,:]}-X_{[j,:]}\|^2$ is at most its excess over that, times
-            $e^\beta/\beta$; the excess never grows, so that what starts near such a state stays near"""),
-    consequence="""An energy that falls does not make every rest point stable; check that the energy has a local minimum
-        there (dynamics.sec-3-minima).""",
-    note="""The sentence does not say of what. Checked for the second case of Eq. (4); in the first the local minima of the energy
-        are stable (dynamics.sec-3-minima). Of rest points in general the sentence is false: at an antipodal pair the
-        energy has a maximum (dynamics.sec-3-lyapunov-stability-rest). With $W^V = I$ alone a cap of at most 90
-        degrees that holds all tokens keeps them (dynamics.sec-3-caps).""")  # fmt: skip
-
-
-@LYAPUNOV_STABILITY.inputs
-@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS})
-def unit_tokens(directions: Tokens, beta: InverseTemperature) -> dict[str, Any]:
-    """Unit tokens, shape (S, D)."""
-    return {"X": unit_rows(directions), "beta": beta}
-
-
-@LYAPUNOV_STABILITY.formula
-def excess_of_energy(X: Tokens, beta: InverseTemperature) -> Any:
-    """(E + S^2 e^beta) e^beta / beta for every pair of tokens, shape (S, S)."""
-    S, I = X.shape[0], eye(X.shape[1])
-    excess = energy(X, I, I, beta) + S * S * exp(beta)
-    return ones(S, S) * (excess * exp(beta) / beta)
-
-
-@LYAPUNOV_STABILITY.oracle
-def squared_distances(X: Tokens) -> Any:
-    squares = row_sums(X * X)
-    return squares + squares.T - 2 * X @ X.T
-
-
-LYAPUNOV_STABILITY.mutant("a thousandth of the excess", lambda value: value / 1024)
-LYAPUNOV_STABILITY.mutant("the energy below the least one", lambda value: -value)
-
-
-REST_POINTS = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability-rest", label="Stability of rest points by a falling energy",
-    statement=r"""\text{every rest point of (3), where the energy falls, is Lyapunov stable: for }W^Q=W^K=W^V=I\text{ the
-        linearisation has no eigenvalue of positive real part}""",
     assumptions=[
         Definition("W^Q = W^K = W^V = I in (3)", by=flow),
         Construction("D = 2", shapes={"X": ("S", "2")}),
@@ -165,13 +119,18 @@ REST_POINTS = Claim(ENERGY, "dynamics.sec-3-lyapunov-stability-rest", label="Sta
     ],
     name="falling energy and Lyapunov stability of rest points",
     relation=AtMost(signed=True, left="0", right="minus the growth rate near the rest point"), sizes={"S": (2, 4)},
-    expects="refuted", severity="error", correction="dynamics.sec-3-minima", uses=("dynamics.eq-4-energy",), of_project=True,
-    note="""A rest point with an eigenvalue of positive real part is not Lyapunov stable. That the energy never grows is
-        true, and makes its sublevel sets invariant; it makes a rest point stable where the energy has a local minimum
-        (dynamics.sec-3-minima). At an antipodal pair it has a maximum.""")  # fmt: skip
+    expects="refuted", severity="error", correction="dynamics.sec-3-minima", uses=("dynamics.eq-4-energy",),
+    consequence="""An energy that falls does not make every rest point stable; check that the energy has a local minimum
+        there.""",
+    note="""Lyapunov stability is a property of rest points, as in Section 5.2, and the sentence leaves none out. A rest point with
+        an eigenvalue of positive real part is not Lyapunov stable. That the energy never grows is true, and makes its sublevel sets
+        invariant; it makes a rest point stable where the energy has a local minimum (dynamics.sec-3-minima). At an
+        antipodal pair it has a maximum. In the paper's favour: of the states of least energy, which Lyapunov's direct method is
+        about, the sentence is true (dynamics.sec-3-lyapunov-stability-least). With $W^V = I$ alone a cap of at most 90
+        degrees that holds all tokens keeps them (dynamics.sec-3-caps).""")  # fmt: skip
 
 
-@REST_POINTS.inputs
+@LYAPUNOV_STABILITY.inputs
 @realises(
     {
         r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS,
@@ -186,7 +145,7 @@ def collinear_tokens(direction: PlanarDirection, signs: Signs, beta: InverseTemp
     return {"X": (2 * step(signs) - 1) @ unit_rows(direction), "beta": beta}
 
 
-@REST_POINTS.formula
+@LYAPUNOV_STABILITY.formula
 def decay_of_perturbations(X: PlanarTokens, beta: InverseTemperature) -> Any:
     """Minus the largest real part of an eigenvalue of the linearisation, a scalar: nonnegative if the rest point is stable."""
     S, I = X.shape[0], eye(2)
@@ -196,11 +155,51 @@ def decay_of_perturbations(X: PlanarTokens, beta: InverseTemperature) -> Any:
     return -maximum(eigenvalues(J)[:, 0])
 
 
-REST_POINTS.oracle(lambda X: (X[:1, :1] * 0).reshape(-1))
+LYAPUNOV_STABILITY.oracle(lambda X: (X[:1, :1] * 0).reshape(-1))
 # By hand: the angle between the tokens leaves pi at the rate 2/(e^2 + 1) = 0.238
-REST_POINTS.counterexample("an antipodal pair on the circle, beta = 1", X=[[1, 0], [-1, 0]], beta=1)
-REST_POINTS.mutant("flow that increases the energy", "eigenvalues(J) -> eigenvalues(-J)")
-REST_POINTS.mutant("tokens perturbed one at a time", "eigenvalues(J) -> eigenvalues(J * eye(S))")
+LYAPUNOV_STABILITY.counterexample("an antipodal pair on the circle, beta = 1", X=[[1, 0], [-1, 0]], beta=1)
+LYAPUNOV_STABILITY.mutant("flow that increases the energy", "eigenvalues(J) -> eigenvalues(-J)")
+LYAPUNOV_STABILITY.mutant("tokens perturbed one at a time", "eigenvalues(J) -> eigenvalues(J * eye(S))")
+
+
+LEAST_ENERGY = Claim(SPHERE, "dynamics.sec-3-lyapunov-stability-least", label="Lyapunov stability of the states of least energy",
+    statement=r"""W^Q=W^K=W^V=I,\ \beta>0:\ \|X_{[i,:]}-X_{[j,:]}\|^2\le\frac{e^\beta}{\beta}\left(E+S^2e^\beta\right)
+        \text{ for }E=-\sum_{i,j}e^{\beta X_{[i,:]}^\top X_{[j,:]}}""",
+    assumptions=[
+        POSITIVE_BETA,
+        Definition("E, the energy that falls along (3) with these weights", by=energy),
+    ],
+    name="distances of tokens and their energy",
+    relation=AtMost(left="how far tokens are apart, squared", right="the energy above the least one, times e^beta / beta"),
+    sizes={"S": (1, 4), "D": (1, 3)}, of_project=True, uses=("dynamics.eq-4-energy",),
+    note=r"""The energy is least, and $-S^2e^\beta$, where all tokens agree. Its excess over that never grows
+        (dynamics.eq-4-energy), so that tokens that start near each other stay near each other: this is Lyapunov stability
+        of the set of these states.""")  # fmt: skip
+
+
+@LEAST_ENERGY.inputs
+@realises({r"|X_{[i,:]}\| = 1": reached.UNIT_ROWS})
+def unit_tokens(directions: Tokens, beta: InverseTemperature) -> dict[str, Any]:
+    """Unit tokens, shape (S, D)."""
+    return {"X": unit_rows(directions), "beta": beta}
+
+
+@LEAST_ENERGY.formula
+def excess_of_energy(X: Tokens, beta: InverseTemperature) -> Any:
+    """(E + S^2 e^beta) e^beta / beta for every pair of tokens, shape (S, S)."""
+    S, I = X.shape[0], eye(X.shape[1])
+    excess = energy(X, I, I, beta) + S * S * exp(beta)
+    return ones(S, S) * (excess * exp(beta) / beta)
+
+
+@LEAST_ENERGY.oracle
+def squared_distances(X: Tokens) -> Any:
+    squares = row_sums(X * X)
+    return squares + squares.T - 2 * X @ X.T
+
+
+LEAST_ENERGY.mutant("a thousandth of the excess", lambda value: value / 1024)
+LEAST_ENERGY.mutant("the energy below the least one", lambda value: -value)
 
 
 MINIMA = Claim(SYMMETRIC_ATTENTION, "dynamics.sec-3-minima", label="Lyapunov stability of local minima of the energy",
@@ -210,7 +209,7 @@ MINIMA = Claim(SYMMETRIC_ATTENTION, "dynamics.sec-3-minima", label="Lyapunov sta
         AX_{[j,:]}):\ \text{every local minimum of }E_{\text{single}}\text{ is Lyapunov stable}""",
     assumptions=[Definition("A = W^Q W^{K T} = W^V in (3)", by=flow)],
     name="Lyapunov stability of local energy minima", relation=Equal(), all_sizes=True, hypotheses=(SYMMETRIC,),
-    exact=True, of_project=True, corrects="dynamics.sec-3-lyapunov-stability-rest",
+    exact=True, of_project=True, corrects="dynamics.sec-3-lyapunov-stability",
     note=r"""Checked is the identity. It makes (3) the gradient flow of an analytic function, on a product of spheres,
         in a metric rescaled token by token by the positive $2\beta Z_i$; local minima of an analytic function, strict
         or not, are stable under its gradient flow (Absil and Kurdyka, 2006). Other rest points are saddles or maxima

@@ -18,7 +18,7 @@ from theorems.dynamics.settings import (
 )  # fmt: skip
 from verify.matrix import block_diag, determinant, each, eye, log, rational, row_sums, spectral_norm, sqrt, trace
 from verify.oracles import jacobian
-from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Size, realises
+from verify.vocabulary import Assumption, AtMost, Claim, Definition, Equal, HasStructure, Reading, Size, realises
 
 Times = Annotated[int, Size("T")]
 
@@ -29,65 +29,35 @@ NO_VANISHING_GAIN = Assumption(
 
 # -- maximum and mean exponent -----------------------------------------------------------------------------------------
 
-MEAN = Claim(AT_REST, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3",
+MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3",
     statement=r"\text{``The maximum and mean exponents display nearly identical behaviors''}",
-    assumptions=[
-        Definition("the Jacobian of (9) at its fixed point X, the same at every time", by=normalised_step_matrix),
-    ],
-    name="maximum and mean Lyapunov exponents alike", relation=Equal(), expects="gap",
-    correction="dynamics.sec-5.3-mean-rank", presumes=("dynamics.sec-5.3-mean-any",), uses=("dynamics.eq-90-chain",),
-    missing=r"the mean leaves out the exponents that are $-\infty$, one for each token",
-    consequence=r"""The mean of all exponents of a normalised update is $-\infty$, one direction per token being lost; average
-        over tangent directions, or look at the maximum alone.""",
-    note=r"""The sentence describes Figure 3: trained models, $T = 16$, floating point. Of what is plotted there nothing is
-        denied. 'Mean exponent' is not defined. The mean of all exponents (89) is $-\infty$ for every model with a
-        normalisation layer (dynamics.sec-5.3-mean-any), so that some have to be left out; dynamics.sec-5.3-mean-rank says which.
-        Checked for one token at rest, where the other exponents agree. They also agree for (18) at equal frequencies
-        (dynamics.sec-5.3-mean-tangent). For trained models no statement about maximum and mean is known.""")  # fmt: skip
-
-
-@MEAN.formula
-def maximum_exponent(
-    X: Row, C: Row, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, gamma: Gain,
-    beta: Beta, eta: Any, H: int,
-) -> Any:  # fmt: skip
-    """log sigma_max(J), a scalar."""
-    return log(spectral_norm(normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)))
-
-
-@MEAN.oracle
-def mean_over_tangent_directions(
-    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
-) -> Any:
-    """log det(J^T J + x^T x) / (2 (D - 1)), a scalar: x is the direction that is lost."""
-    J = normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
-    return log(determinant(J.T @ J + X.T @ X)) * rational(1, 2 * (X.shape[1] - 1))
-
-
-MEAN.mutant("half of it", lambda value: value / 2)
-MEAN.mutant("without normalisation", lambda X, C, W_Q, W_K, W_V, W_O, beta, eta, H: (
-    log(spectral_norm(step_matrix(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)))))  # fmt: skip
-
-
-MEAN_ANY = Claim(UPDATE, "dynamics.sec-5.3-mean-any", label="Maximum and mean of all exponents",
-    statement=r"""e^{\lambda_{\max}}\le K e^m\text{ with the mean }m\text{ of all exponents (89), for }K=10^6\text{, at
-        }T=2:\ (\operatorname{tr}\Lambda/n)^n\le K\det\Lambda,\ n=SD""",
     assumptions=[
         Definition("Lyapunov spectrum by (89)-(90), of the derivative of two steps", by=two_step_jacobian),
         NO_VANISHING_GAIN,
     ],
-    name="maximum and mean of all Lyapunov exponents alike",
+    name="maximum and mean Lyapunov exponents alike",
     relation=AtMost(ascent=False, left="(tr Lambda / n)^n, at most the maximum", right="10^6 det Lambda, of the mean"),
-    sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)}, expects="refuted", severity="error", of_project=True,
+    sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)}, expects="refuted", severity="error",
     correction="dynamics.sec-5.3-mean-rank", uses=("dynamics.eq-90-chain",),
-    note=r"""The Jacobian of a normalised update is singular,
-        whatever the weights: the state cannot leave the sphere, or for RMSNorm an ellipsoid. So $\det\Lambda^{(T)} = 0$
-        for every $T$, at least one exponent per token (AKOrN: per oscillator) is $-\infty$, and so is the mean, while
-        the maximum may be finite; no $K$ and no $T$ helps. What a plot shows in place of $-\infty$ is rounding error,
-        or an average that leaves the vanishing eigenvalues out.""")  # fmt: skip
+    reading=Reading("display nearly identical behaviors", r"""two sequences that behave alike stay within a constant:
+            $e^{\lambda_{\max}} \le K e^{\text{mean}}$, tested at $T = 2$ as $(\operatorname{tr}\Lambda/n)^n \le
+            K\det\Lambda$ with $n = SD$ and $K = 10^6$"""),
+    consequence=r"""The mean exponent of a normalised update is $-\infty$, one direction per token being lost; average
+        over tangent directions, or look at the maximum alone.""",
+    note=r"""No other meaning saves it: with a normalisation layer the mean of the exponents (89) is $-\infty$ whatever the
+        weights, and the maximum may be finite, so that no $K$ and no $T$ makes them alike. The Jacobian of a normalised
+        update is singular: the state cannot leave the sphere, or for RMSNorm an ellipsoid. So $\det\Lambda^{(T)} = 0$
+        for every $T$, and at least one exponent per token (AKOrN: per oscillator) is $-\infty$. The sentence describes
+        Figure 3, all models, those with normalisation layers too: trained, $T = 16$, floating point. Of the plotted
+        numbers nothing is denied; what a plot shows in place of $-\infty$ is rounding error, or an average that leaves
+        the vanishing eigenvalues out. They are not means of the exponents (89), which is the only definition given. No
+        statement about maximum and mean of trained models is known to put in its place: dynamics.sec-5.3-mean-rank says
+        which exponents an average has to leave out. Over tangent directions the sentence is true of one token at rest
+        (dynamics.sec-5.3-mean-at-rest) and of (18) at equal frequencies (dynamics.sec-5.3-mean-tangent).""",
+)  # fmt: skip
 
 
-@MEAN_ANY.formula
+@MEAN.formula
 def mean_times_constant(
     X: Tokens, C: Tokens, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights,
     gamma: Gain, beta: Beta, eta: Step, H: Heads,
@@ -98,7 +68,7 @@ def mean_times_constant(
     return det * det * 10**6
 
 
-@MEAN_ANY.oracle
+@MEAN.oracle
 def maximum_from_below(
     X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
 ) -> Any:
@@ -108,7 +78,7 @@ def maximum_from_below(
     return prod([mean] * J.shape[0])
 
 
-@MEAN_ANY.counterexample("two tokens on the axes, all weights I")
+@MEAN.counterexample("two tokens on the axes, all weights I")
 def _() -> dict[str, Any]:
     """By hand: the second token moves the first across its sphere, so Lambda is not 0, but its determinant is."""
     identity = [[1, 0], [0, 1]]
@@ -118,12 +88,46 @@ def _() -> dict[str, Any]:
     }  # fmt: skip
 
 
-MEAN_ANY.mutant(
+MEAN.mutant(
     "without normalisation",
     "two_step_jacobian(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)"
     " -> jacobian(updated, 'X')(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)",
 )
-MEAN_ANY.mutant("trace for determinant", "det * det -> trace(J.T @ J)")
+MEAN.mutant("trace for determinant", "det * det -> trace(J.T @ J)")
+
+
+MEAN_AT_REST = Claim(AT_REST, "dynamics.sec-5.3-mean-at-rest", label="Section 5.3, one token at rest",
+    statement=r"""\lambda_{\max}=\frac1{2(D-1)}\ln\det(J^\top J+X^\top X)\text{ for the Jacobian }J\text{ of (9) at its fixed
+        point }X:\text{ the mean of the exponents over the }D-1\text{ tangent directions}""",
+    assumptions=[
+        Definition("the Jacobian of (9) at its fixed point X, the same at every time", by=normalised_step_matrix),
+    ],
+    name="maximum and mean exponent of one token at rest", relation=Equal(), of_project=True, uses=("dynamics.eq-90-chain",),
+    note=r"""$J$ is a multiple of the projection onto the complement of the token, which is the direction that is
+        lost.""")  # fmt: skip
+
+
+@MEAN_AT_REST.formula
+def maximum_exponent(
+    X: Row, C: Row, W_Q: QueryWeights, W_K: SquareWeights, W_V: SquareWeights, W_O: SquareWeights, gamma: Gain,
+    beta: Beta, eta: Any, H: int,
+) -> Any:  # fmt: skip
+    """log sigma_max(J), a scalar."""
+    return log(spectral_norm(normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)))
+
+
+@MEAN_AT_REST.oracle
+def mean_over_tangent_directions(
+    X: Any, C: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, gamma: Any, beta: Any, eta: Any, H: int
+) -> Any:
+    """log det(J^T J + x^T x) / (2 (D - 1)), a scalar: x is the direction that is lost."""
+    J = normalised_step_matrix(X, C, W_Q, W_K, W_V, W_O, gamma, beta, eta, H)
+    return log(determinant(J.T @ J + X.T @ X)) * rational(1, 2 * (X.shape[1] - 1))
+
+
+MEAN_AT_REST.mutant("half of it", lambda value: value / 2)
+MEAN_AT_REST.mutant("without normalisation", lambda X, C, W_Q, W_K, W_V, W_O, beta, eta, H: (
+    log(spectral_norm(step_matrix(X, C, W_Q, W_K, W_V, W_O, beta, eta, H)))))  # fmt: skip
 
 
 TANGENT = Claim(TURNING_STATE, "dynamics.sec-5.3-mean-tangent",
@@ -171,7 +175,7 @@ RANK = Claim(UPDATE, "dynamics.sec-5.3-mean-rank", label="Section 5.3, exponents
     assumptions=[NO_VANISHING_GAIN],
     name="Lyapunov exponents lost to RMSNorm", relation=HasStructure(), all_sizes=True,
     sizes={"S": (1, 2), "D": (1, 3), "H": (1, 2)}, of_project=True,
-    corrects=("dynamics.sec-5.3-mean", "dynamics.sec-5.3-mean-any"),
+    corrects="dynamics.sec-5.3-mean",
     note=r"""The update ends on the ellipsoids $\sum_j (X_{ij}/\gamma_j)^2 = 1$, and the derivative is orthogonal to
         their normals. For AKOrN it is the same with one sphere per oscillator: at least $SD/N$ exponents are $-\infty$.
         """)  # fmt: skip
