@@ -79,7 +79,7 @@ def _rules_for(kinds: frozenset[str]) -> list[ProductRule]:
         _forget()
     found = _by_kinds.get(kinds)
     if found is None:
-        found = _by_kinds[kinds] = [item for item in _rules if item.kinds & kinds]
+        found = _by_kinds[kinds] = [item for item in _rules if item[1] & kinds]
     return found
 
 
