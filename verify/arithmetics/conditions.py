@@ -70,6 +70,11 @@ def recording_conditions() -> contextlib.AbstractContextManager[set[Condition]]:
     return assigned(_noted, set())
 
 
+def conditions_noted() -> set[Condition] | None:
+    """Where conditions are collected at present."""
+    return _noted.get()
+
+
 def _note(condition: Condition) -> None:
     noted = _noted.get()
     if noted is not None:

@@ -8,6 +8,7 @@ makes (n - 1) / (n - 1) a 1.  Whatever else is asked is refused.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from fractions import Fraction
@@ -241,6 +242,7 @@ def _are_different(one: sympy.Expr, other: sympy.Expr) -> bool:
     return True
 
 
+@functools.lru_cache(maxsize=4096)
 def _exact_gap(one: sympy.Expr, other: sympy.Expr) -> sympy.Expr:
     """The difference of two numbers that are compared; raises where a float rounds, overflows or is no fraction in sight.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import typing
@@ -86,7 +87,8 @@ def free_parameters(claim: Claim) -> dict[str, Spec]:
     return found
 
 
-def _annotated(function: Callable[..., Any]) -> dict[str, Spec]:
+@functools.cache
+def _annotated(function: Callable[..., Any]) -> Mapping[str, Spec]:
     """The parameters of a function that are annotated with a shape, a range or a size."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)

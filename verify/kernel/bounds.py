@@ -37,8 +37,8 @@ def without_denominators(gap: Scalar, facts: Sequence[Scalar] = ()) -> Scalar:
     for g in {g for m in gap.terms for g, e in m if g[0] == "sum" and e < 0 and g[1].number() is None}:
         if not (q.is_nonnegative(g[1]) or g[1] in facts):
             raise Refused("a denominator that may be negative")
-        lowest = min(dict(m).get(g, Fraction(0)) for m in gap.terms)
-        gap = gap.over(Scalar({frozenset({(g, lowest)}): Fraction(1)})) * number(1)
+        lowest = min(dict(m).get(g, 0) for m in gap.terms)
+        gap = gap.over(Scalar({frozenset({(g, lowest)}): 1})) * number(1)
     return gap
 
 

@@ -120,9 +120,9 @@ def enclosed(value: Scalar, box: Box) -> Interval:
     low: Any = Fraction(0)
     high: Any = Fraction(0)
     for monomial, c in value.terms.items():
-        term = (c, c)
+        term: Interval = (Fraction(c), Fraction(c))
         for g, e in monomial:
-            term = product(term, power(_enclosed_generator(g, box), e))
+            term = product(term, power(_enclosed_generator(g, box), Fraction(e)))
         low = -INFINITY if -INFINITY in (low, term[0]) else low + term[0]
         high = INFINITY if INFINITY in (high, term[1]) else high + term[1]
     return low, high
@@ -217,7 +217,7 @@ def without_factors(gap: Scalar) -> Scalar:
     A scalar that is not negative is positive wherever it is divided by.
     """
     for g in sorted(variables(gap)):
-        least = min(dict(monomial).get(g, Fraction(0)) for monomial in gap.terms)
+        least = min(dict(monomial).get(g, 0) for monomial in gap.terms)
         if q.is_positive_generator(g) or (least < 0 and q.is_nonnegative_generator(g)):
             gap = gap * q.generator_of(g, -least)
     return gap
@@ -286,7 +286,7 @@ def moved(gap: Scalar, tree: list[Any], box: Box, facts: tuple[Scalar, ...], whi
     What was known of x is forgotten.  The name of m is a number, as no declared one is.
     """
     m, fact = ("scalar", which, "nonnegative"), facts[which]
-    c = fact.terms.get(frozenset({(x, Fraction(1))}), Fraction(0))
+    c = Fraction(fact.terms.get(frozenset({(x, 1)}), 0))
     others = fact - q.generator_of(x) * number(c)
     if type(which) is not int or which < 0 or m in box or not c or x in variables(others):
         raise Refused("an assumption that does not give a variable")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -230,9 +229,10 @@ class Products:
         partial, positive, groups, joins = self._partial, self.positive, self.groups, self._joins
         is_joined = False
         for atom, at, power in factors:  # the question of `_asks`, in line: most of the work of the checker is here
-            if partial[atom] or ((power < 0 or power.denominator > 1) and not positive[atom]):
+            if partial[atom] or ((type(power) is not int or power < 0) and not positive[atom]):
                 self._ask(atom, at, power)
-            is_joined = is_joined or joins[atom]
+            if joins[atom]:
+                is_joined = True
         if is_joined:
             factors, over = self._joined(factors, over)
         merged: dict[tuple[int, tuple[Index, ...]], Number] = {}
@@ -379,7 +379,9 @@ class Products:
         rank = {index: sizes.index(index[1]) for index in over}
         classes = len(sizes)
         while classes < len(over):
-            sharing = Counter(rank.values())
+            sharing: dict[int, int] = {}
+            for own in rank.values():
+                sharing[own] = sharing.get(own, 0) + 1
             around: dict[Index, list[Any]] = {index: [] for index in over if sharing[rank[index]] > 1}
             for atom, at, power in factors:
                 if around.keys().isdisjoint(at):
@@ -391,14 +393,14 @@ class Products:
                     if index in around:
                         around[index].append((atom, power, orbit[slot], seen))
             told: dict[Index, Any] = {index: (rank[index], sorted(around.get(index, ()))) for index in over}
-            order: list[Any] = []
-            for item in sorted(told.values()):
-                if not order or order[-1] != item:
-                    order.append(item)
-            before, classes = len(sharing), len(order)
-            rank = {index: order.index(told[index]) for index in over}
+            order = sorted(over, key=told.__getitem__)
+            before, classes, former, rank = len(sharing), 0, rank, {order[0]: 0}
+            for index, other in itertools.pairwise(order):
+                classes += told[index] != told[other]
+                rank[other] = classes
+            classes += 1
             if classes == before < len(over):  # tied: the first of a class goes before its fellows
-                place = next(place for place in range(classes) if sharing[order[place][0]] > 1)
+                place = next(rank[index] for index in order if sharing[former[index]] > 1)
                 first = next(index for index in over if rank[index] == place)
                 rank = {i: 2 * own + (own == place and i != first) for i, own in rank.items()}
         return {index: (-1 - place, index[1]) for index, place in rank.items()}

@@ -36,6 +36,7 @@ from verify.kernel.scalar_forms import (
     number,
     only_generator,
     over,
+    plain,
 )
 
 ENTRYWISE, ROWWISE = ("relu", "step", "absolute", "reciprocal"), ("softmax", "normalised rows")
@@ -104,11 +105,13 @@ class Matrix(Expression):
     def __matmul__(self, other: Matrix) -> Matrix:
         if self.columns != other.rows:
             raise Refused("a product of matrices whose shapes do not fit")
-        found = zeros(self.rows, other.columns)
+        found: dict[tuple[Any, ...], Scalar] = {}
         for one, c in self.terms.items():
             for two, d in other.terms.items():
-                found = found + _joined(one, two, self.rows, other.columns).times(c * d)
-        return found
+                for word, e in _joined(one, two, self.rows, other.columns).terms.items():
+                    value = c * d * e
+                    found[word] = found[word] + value if word in found else value
+        return Matrix(self.rows, other.columns, found)
 
     @property
     def T(self) -> Matrix:
@@ -166,7 +169,7 @@ def linear(kind: str, A: Matrix, rows: Scalar, columns: Scalar, *data: Any) -> M
     for word, c in A.terms.items():
         for monomial, d in c.terms.items():
             inside = frozenset(item for item in monomial if index is not None and index in free_in(item[0]))
-            part = Matrix(A.rows, A.columns, {word: Scalar({inside: Fraction(1)})})
+            part = Matrix(A.rows, A.columns, {word: Scalar({inside: 1})})
             found = found + atom(kind, rows, columns, *data, part).times(Scalar({monomial - inside: d}))
     return found
 
@@ -318,12 +321,12 @@ def content_of(A: Matrix) -> Scalar:
     terms = [(dict(m), c) for d in A.terms.values() for m, c in d.terms.items()]
     shared = {}
     for g in terms[0][0]:
-        exponents = [m.get(g, Fraction(0)) for m, _ in terms]
+        exponents = [m.get(g, 0) for m, _ in terms]
         least = min(exponents, key=abs)
         if all(least * other > 0 for other in exponents):
             shared[g] = least
     top, bottom = math.gcd(*(c.numerator for _, c in terms)), math.lcm(*(c.denominator for _, c in terms))
-    return Scalar({frozenset(shared.items()): Fraction(top, bottom)})
+    return Scalar({frozenset(shared.items()): plain(Fraction(top, bottom))})
 
 
 __all__ = [

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 from verify.kernel.refusal import Refused
 
-Monomial = frozenset[tuple[Any, Fraction]]
+#: A rational number, an int where it is known to be whole; nothing but a `Fraction` is divided or taken to a power below 0.
+Number = int | Fraction
+Monomial = frozenset[tuple[Any, Number]]
 BINDERS = ("sum over", "max over", "stack", "block diagonal")  # their first datum is an index that they bind
 SPECTRAL = (
     "spectral radius", "smallest singular value", "smallest eigenvalue", "largest shift of singular values", "smallest gain",
@@ -39,6 +41,10 @@ class Expression:
         raise NotImplementedError
 
 
+#: What of a datum may have indices or inputs in it.
+PARTS = (Expression, tuple, frozenset)
+
+
 def free_in(item: Any) -> frozenset[Index]:
     """The free indices of a datum: of a generator or an atom, or of what these are made of."""
     if isinstance(item, Index):
@@ -46,7 +52,7 @@ def free_in(item: Any) -> frozenset[Index]:
     if isinstance(item, Expression):
         return item.free
     if isinstance(item, (tuple, frozenset)):
-        found = frozenset().union(*map(free_in, item))
+        found = frozenset().union(*[free_in(part) for part in item if isinstance(part, PARTS)])
         return found - {item[1]} if isinstance(item, tuple) and item and item[0] in BINDERS else found
     return frozenset()
 
@@ -59,23 +65,24 @@ def inputs_in(item: Any) -> frozenset[Any]:
         return item._inputs
     if not isinstance(item, (tuple, frozenset)):
         return frozenset()
-    found = frozenset().union(*map(inputs_in, item))
+    found = frozenset().union(*[inputs_in(part) for part in item if isinstance(part, PARTS)])
     return found | {item[4]} if isinstance(item, tuple) and item[:1] == ("input",) else found
 
 
 class Scalar(Expression):
     """A sum of multiples of monomials; `terms` maps monomials to coefficients."""
 
-    __slots__ = ("_free", "_key")
+    __slots__ = ("_free", "_hash", "_key")
 
-    def __init__(self, terms: dict[Monomial, Fraction]) -> None:
+    def __init__(self, terms: dict[Monomial, Number]) -> None:
         self.terms = {monomial: c for monomial, c in terms.items() if c}
-        self._key: frozenset[tuple[Monomial, Fraction]] | None = None
+        self._key: frozenset[tuple[Monomial, Number]] | None = None
+        self._hash: int | None = None
         self._free: frozenset[Index] | None = None
         self._inputs: frozenset[Any] | None = None
 
     @property
-    def key(self) -> frozenset[tuple[Monomial, Fraction]]:
+    def key(self) -> frozenset[tuple[Monomial, Number]]:
         """The terms as a set, made when it is asked for: most scalars on the way to another are never compared."""
         if self._key is None:
             self._key = frozenset(self.terms.items())
@@ -98,7 +105,9 @@ class Scalar(Expression):
         return True
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        if self._hash is None:
+            self._hash = hash(self.key)
+        return self._hash
 
     def __add__(self, other: Scalar) -> Scalar:
         found = dict(self.terms)
@@ -111,19 +120,23 @@ class Scalar(Expression):
 
     def __mul__(self, other: Scalar) -> Scalar:
         found = Scalar({})
-        plain: dict[Monomial, Fraction] = {}
+        terms: dict[Monomial, Number] = {}
         for one, c in self.terms.items():
             for two, d in other.terms.items():
+                if not (one and two) and not any(g[0] in REDUCIBLE or not e for g, e in one or two):
+                    monomial = one or two
+                    terms[monomial] = terms[monomial] + c * d if monomial in terms else c * d
+                    continue
                 exponents = dict(one)
                 for g, e in two:
                     exponents[g] = exponents[g] + e if g in exponents else e
                 rest = _reduced(exponents)
+                monomial = frozenset([(g, plain(e)) for g, e in exponents.items() if e])
                 if rest is None:
-                    monomial = frozenset((g, e) for g, e in exponents.items() if e)
-                    plain[monomial] = plain[monomial] + c * d if monomial in plain else c * d
+                    terms[monomial] = terms[monomial] + c * d if monomial in terms else c * d
                 else:
-                    found = found + Scalar({frozenset((g, e) for g, e in exponents.items() if e): c * d}) * rest
-        return found + Scalar(plain) if found.terms else Scalar(plain)
+                    found = found + Scalar({monomial: c * d}) * rest
+        return found + Scalar(terms) if found.terms else Scalar(terms)
 
     def __pow__(self, exponent: Any) -> Scalar:
         e = Fraction(exponent)
@@ -139,7 +152,7 @@ class Scalar(Expression):
         ((monomial, c),) = self.terms.items()
         if e.denominator != 1 and (c < 0 or not all(nonnegative_power(g, d) for g, d in monomial)):
             raise Refused("a fractional power of what may be negative")
-        found = number(c**e) if e.denominator == 1 else _root_of_number(c, e)
+        found = number(Fraction(c) ** e) if e.denominator == 1 else _root_of_number(c, e)
         for g, d in monomial:  # the root of x^2 is |x|
             is_even = e.denominator > 1 and d % 2 == 0
             found = found * (absolute(generator_of(g)) ** (d * e) if is_even else generator_of(g, d * e))
@@ -152,16 +165,25 @@ class Scalar(Expression):
         for monomial, c in self.terms.items():
             exponents = dict(monomial)
             for g, e in shared:
-                exponents[g] = exponents.get(g, Fraction(0)) - e
-            found[frozenset((g, e) for g, e in exponents.items() if e)] = c / d
+                exponents[g] = exponents.get(g, 0) - e
+            found[frozenset((g, plain(e)) for g, e in exponents.items() if e)] = plain(Fraction(c) / d)
         return Scalar(found)
 
     def number(self) -> Fraction | None:
         """Its value, where it is a rational number."""
-        return self.terms.get(frozenset(), Fraction(0)) if set(self.terms) <= {frozenset()} else None
+        return Fraction(self.terms.get(frozenset(), 0)) if self.terms.keys() <= {frozenset()} else None
 
 
-def _reduced(exponents: dict[Any, Fraction]) -> Scalar | None:
+def plain(value: Number) -> Number:
+    """The number as an int where it is whole."""
+    return value if type(value) is int else value.numerator if value.denominator == 1 else value
+
+
+#: The generators that `_reduced` may take out of a monomial.
+REDUCIBLE = ("sum", "abs")
+
+
+def _reduced(exponents: dict[Any, Number]) -> Scalar | None:
     """Takes whole powers of sums and even ones of absolute values out of a monomial, and returns their product."""
     found = None
     for g, e in list(exponents.items()):
@@ -174,12 +196,12 @@ def _reduced(exponents: dict[Any, Fraction]) -> Scalar | None:
                 found = more if found is None else found * more
         elif g[0] == "abs" and e and e % 2 == 0:
             del exponents[g]
-            more = Scalar({frozenset({(g[1], e)}): Fraction(1)})
+            more = Scalar({frozenset({(g[1], e)}): 1})
             found = more if found is None else found * more
     return found
 
 
-def _root_of_number(c: Fraction, e: Fraction) -> Scalar:
+def _root_of_number(c: Number, e: Fraction) -> Scalar:
     """c^e for an odd multiple e of 1/2: a rational number times the root of a whole one without small square factors."""
     whole, square = c.numerator * c.denominator, 1
     for p in range(2, 100):
@@ -189,7 +211,7 @@ def _root_of_number(c: Fraction, e: Fraction) -> Scalar:
     left = number(root) if root else generator("sum", number(whole), exponent=Fraction(1, 2))
     if e.denominator != 2:
         raise Refused(f"the power {e} of {c}")
-    return left * number(Fraction(square, c.denominator) * c ** (e - Fraction(1, 2)).numerator)
+    return left * number(Fraction(square, c.denominator) * Fraction(c) ** (e - Fraction(1, 2)).numerator)
 
 
 def is_whole(value: Scalar, least: int = 0) -> bool:
@@ -209,11 +231,11 @@ def is_quotient(value: Scalar) -> bool:
 
 
 def number(value: Any) -> Scalar:
-    return Scalar({frozenset(): Fraction(value)})
+    return Scalar({frozenset(): value if type(value) is int else plain(Fraction(value))})
 
 
 def generator(*data: Any, exponent: Any = 1) -> Scalar:
-    return Scalar({frozenset({(data, Fraction(exponent))}): Fraction(1)}) * number(1)
+    return Scalar({frozenset({(data, plain(Fraction(exponent)))}): 1}) * number(1)
 
 
 def generator_of(g: Any, exponent: Any = 1) -> Scalar:
@@ -247,7 +269,7 @@ def is_nonnegative_generator(g: Any) -> bool:
     return any(map(is_nonnegative, g[1])) if g[0] == "max" else g[0] in NONNEGATIVE
 
 
-def nonnegative_power(g: Any, e: Fraction) -> bool:
+def nonnegative_power(g: Any, e: Number) -> bool:
     return e % 2 == 0 or (e.denominator != 1 and g[0] == "sum") or is_nonnegative_generator(g)
 
 
@@ -263,7 +285,7 @@ def is_positive(value: Scalar) -> bool:
     return bool(positive) and _terms_are_nonnegative(value)
 
 
-def _is_nonpositive_power(g: Any, e: Fraction) -> bool:
+def _is_nonpositive_power(g: Any, e: Number) -> bool:
     """Whether an odd power is taken of the largest of numbers none of which is above 0, so that it is not above 0 either."""
     return g[0] == "max" and e % 2 == 1 and all(is_nonnegative(value * number(-1)) for value in g[1])
 
@@ -273,7 +295,7 @@ def _is_number(g: Any) -> bool:
 
 
 def _terms_are_nonnegative(value: Scalar) -> bool:
-    totals: dict[Any, Fraction] = {}
+    totals: dict[Any, Number] = {}
     for monomial, c in value.terms.items():
         rest = frozenset((g, e) for g, e in monomial if not _is_number(g))
         turned = [item for item in rest if not nonnegative_power(*item)]
@@ -282,11 +304,11 @@ def _terms_are_nonnegative(value: Scalar) -> bool:
         c = c if len(turned) % 2 == 0 else -c  # the same for all terms with these factors
         for g, e in monomial - rest:  # roots of numbers, from below where they add, from above where they are taken off
             c *= _root(g[1].number(), e, up=c < 0)
-        totals[rest] = totals.get(rest, Fraction(0)) + c
+        totals[rest] = totals.get(rest, 0) + c
     return all(total >= 0 for total in totals.values())
 
 
-def _root(value: Fraction, e: Fraction, up: bool) -> Fraction:
+def _root(value: Fraction, e: Number, up: bool) -> Fraction:
     """A rational number at most value^e, or with `up` at least, for a positive number and 0 < e < 1; a square root."""
     if e != Fraction(1, 2) or value <= 0:
         raise Refused(f"the power {e} of {value}")
@@ -300,10 +322,10 @@ def in_roots_of_sizes(value: Scalar, some: set[Any]) -> Scalar:
     Powers of e with an exponent that is not negative are at least 1 as sizes are.
     """
     for g in {g for g in some if g[0] == "size" or is_nonnegative(g[1])}:
-        least = min(dict(m).get(g, Fraction(0)) for m in value.terms)
+        least = min(dict(m).get(g, 0) for m in value.terms)
         root, found = number(1) + generator("scalar", ("root of", g), "nonnegative"), Scalar({})
         for monomial, c in value.terms.items():
-            count = 2 * (dict(monomial).get(g, Fraction(0)) - least)
+            count = 2 * (dict(monomial).get(g, 0) - least)
             if count.denominator != 1:
                 return value
             found = found + Scalar({frozenset(i for i in monomial if i[0] != g): c}) * root**count
@@ -345,9 +367,7 @@ def over(kind: str, index: Index, value: Scalar) -> Scalar:
     found = Scalar({})
     for monomial, c in value.terms.items():
         fixed = Scalar({frozenset(item for item in monomial if index not in free_in(item[0])): abs(c)})
-        moving = Scalar(
-            {frozenset(item for item in monomial if index in free_in(item[0])): Fraction(1 if c > 0 else -1)}
-        )
+        moving = Scalar({frozenset(item for item in monomial if index in free_in(item[0])): 1 if c > 0 else -1})
         if kind == "max over" and not is_nonnegative(fixed):
             fixed, moving = number(1), value
         found = found + (fixed * index.size * moving if moving.number() else fixed * generator(kind, index, moving))
@@ -362,7 +382,7 @@ def absolute(value: Scalar) -> Scalar:
     ((monomial, c),) = value.terms.items()
     found = number(abs(c))
     for g, e in monomial:
-        plain = nonnegative_power(g, e)
-        size = g[1].length ** e if g[0] == "entry" and not plain else generator("abs", g, exponent=e)
-        found = found * (Scalar({frozenset({(g, e)}): Fraction(1)}) if plain else size)
+        is_plain = nonnegative_power(g, e)
+        size = g[1].length ** e if g[0] == "entry" and not is_plain else generator("abs", g, exponent=e)
+        found = found * (Scalar({frozenset({(g, e)}): 1}) if is_plain else size)
     return found

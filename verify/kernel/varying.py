@@ -15,13 +15,15 @@ SMOOTH = ("exponential", "softmax", "iterate", "normalised rows")  # with a diff
 
 def within(item: Any) -> Iterator[tuple[Any, ...]]:
     """All generators and atoms in a datum, itself among them, whether a derivative binds a name of theirs or not."""
-    if isinstance(item, (Scalar, Matrix)):
-        item = tuple(item.terms.items())
-    if isinstance(item, tuple):
-        yield item
-    if isinstance(item, (tuple, frozenset)):
-        for part in item:
-            yield from within(part)
+    left = [item]
+    while left:
+        item = left.pop()
+        if isinstance(item, (Scalar, Matrix)):
+            item = tuple(item.terms.items())
+        if isinstance(item, tuple):
+            yield item
+        if isinstance(item, (tuple, frozenset)):
+            left.extend(item)
 
 
 def mentions(item: Any, x: str) -> bool:

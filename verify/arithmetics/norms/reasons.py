@@ -265,7 +265,8 @@ def _absorbed(gap: Any) -> Any:
     def is_nonnegative(monomial: Any) -> bool:
         return quantities.is_nonnegative(quantities.Scalar({monomial: Fraction(1)}))
 
-    return quantities.Scalar(absorbed(gap.terms, is_nonnegative, lambda g: g[0] == "size"))
+    terms: dict[Any, Any] = absorbed(gap.terms, is_nonnegative, lambda g: g[0] == "size")
+    return quantities.Scalar(terms)
 
 
 def _is_multiple(monomial: Any, others: Iterable[Any]) -> bool:

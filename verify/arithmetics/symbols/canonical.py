@@ -29,8 +29,10 @@ def canonical(factors: Sequence[Factor], slots: int) -> tuple[Key, int]:
         return ((head, indices),), sign
     names: dict[int, int] = {}
     numbered = tuple(
-        (head, tuple(i if i < slots else names.setdefault(i, slots + len(names)) for i in indices))
-        for head, indices in factors
+        [
+            (head, tuple([i if i < slots else names.setdefault(i, slots + len(names)) for i in indices]))
+            for head, indices in factors
+        ]
     )
     return _canonical(numbered, slots)
 

@@ -19,7 +19,7 @@ from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule
 from verify.arithmetics.symbols.indexed import Indexed, lifted
 from verify.arithmetics.symbols.points import NumericPoint
 from verify.arithmetics.symbols.step_induction import StepInduction, shown_by_induction, with_others
-from verify.arithmetics.symbols.sums import Sum, extra_rules, keeping_origins, recording_rules
+from verify.arithmetics.symbols.sums import Sum, extra_rules, keeping_origins, recording_rules, remembering_products
 from verify.arithmetics.tracing import node_of, traced_inputs, value_of
 from verify.vocabulary.errors import ArithmeticUnsupported, InputError
 from verify.vocabulary.shapes import alike
@@ -149,7 +149,8 @@ def prove(
             return Proof(False, _described(error))
         used = stack.enter_context(recording_rules())
         stack.enter_context(extra_rules(rule for hypothesis in given for rule in hypothesis.rules))
-        proof = _both_sides(formula, oracle, inputs)
+        with remembering_products():
+            proof = _both_sides(formula, oracle, inputs)
         # what the mutants use is not what the proof rests on
         names = [hypothesis.name for hypothesis in given]
         proof.given = list(given)

@@ -6,6 +6,7 @@ it meets an axis that has two.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -54,6 +55,12 @@ def _taken_apart(value: Sum, place: Mapping[int, tuple[int, ...]], sizes: Sequen
     return collected(products, sizes)
 
 
+@functools.lru_cache(maxsize=4096)
+def _product_of(sizes: tuple[Size, ...]) -> Any:
+    """The size of an axis that groups indices of these sizes."""
+    return plain(sympy.Mul(*sizes))
+
+
 class Indexed(Formal):
     """A scalar, vector, matrix or stack of matrices of symbolic shape.
 
@@ -86,7 +93,11 @@ class Indexed(Formal):
     @property
     def dims(self) -> tuple[Any, ...]:
         """The shape as sympy has it."""
-        return tuple(plain(sympy.Mul(*self.sizes(axis))) for axis in range(len(self.axes)))
+        found, start = [], 0
+        for count in self.axes:
+            found.append(_product_of(self.value.slots[start : start + count]))
+            start += count
+        return tuple(found)
 
     @property
     def shape(self) -> tuple[Any, ...]:

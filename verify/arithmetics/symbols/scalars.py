@@ -17,8 +17,9 @@ from verify.arithmetics.conditions import rely_on_divisor, rely_on_nonzero, rely
 from verify.arithmetics.constants import Surd
 from verify.vocabulary.errors import ArithmeticUnsupported
 
-Exponent = int | Fraction
-Monomial = tuple[tuple[str, Exponent], ...]
+#: A rational number, an int where it is known to be whole.
+Number = int | Fraction
+Monomial = tuple[tuple[str, Number], ...]
 
 _bases: dict[str, sympy.Expr] = {}
 _names: dict[sympy.Expr, str] = {}
@@ -32,8 +33,9 @@ def _name(base: sympy.Expr) -> str:
     return _names[base]
 
 
-def _exponent(value: Fraction) -> Exponent:
-    return value.numerator if value.denominator == 1 else value
+def _plain(value: Number) -> Number:
+    """The number as an int where it is whole."""
+    return value if type(value) is int else value.numerator if value.denominator == 1 else value
 
 
 class Scalar:
@@ -41,7 +43,7 @@ class Scalar:
 
     __slots__ = ("_hash", "terms")
 
-    def __init__(self, terms: dict[Monomial, Fraction]) -> None:
+    def __init__(self, terms: dict[Monomial, Number]) -> None:
         self.terms = terms
         self._hash: int | None = None
 
@@ -68,9 +70,9 @@ class Scalar:
     def __add__(self, other: Scalar) -> Scalar:
         found = dict(self.terms)
         for monomial, value in other.terms.items():
-            summed = found.get(monomial, Fraction(0)) + value
+            summed = found.get(monomial, 0) + value
             if summed:
-                found[monomial] = summed
+                found[monomial] = _plain(summed)
             else:
                 found.pop(monomial, None)
         return Scalar(found)
@@ -83,12 +85,12 @@ class Scalar:
             return other
         if other.is_one:
             return self
-        found: dict[Monomial, Fraction] = {}
+        found: dict[Monomial, Number] = {}
         for left, a in self.terms.items():
             for right, b in other.terms.items():
                 for monomial, value in _product(left, right):
-                    found[monomial] = found.get(monomial, Fraction(0)) + value * a * b
-        return Scalar({monomial: value for monomial, value in found.items() if value})
+                    found[monomial] = found.get(monomial, 0) + value * a * b
+        return Scalar({monomial: _plain(value) for monomial, value in found.items() if value})
 
     def power(self, exponent: Fraction) -> Scalar:
         """self ** exponent, as a root of a sum stays one opaque base."""
@@ -136,14 +138,14 @@ class Scalar:
 
         Such polynomials are not zero as functions: so it is zero exactly where the product has no terms.
         """
-        least: dict[str, Exponent] = {}
+        least: dict[str, Number] = {}
         for monomial in self.terms:
             for name, exponent in monomial:
                 if not _bases[name].is_Atom:
                     least[name] = min(exponent, least.get(name, 0))
         if any(Fraction(exponent).denominator > 1 or not _is_polynomial(name) for name, exponent in least.items()):
             return None
-        multiplied = self * Scalar({tuple(sorted((name, -least[name]) for name in least)): Fraction(1)})
+        multiplied = self * Scalar({tuple(sorted((name, -least[name]) for name in least)): 1})
         is_whole = all(_bases[name].is_Symbol for monomial in multiplied.terms for name, _ in monomial)
         return multiplied if is_whole or not multiplied else None
 
@@ -156,7 +158,7 @@ class Scalar:
 
 
 @functools.lru_cache(maxsize=65536)
-def _monomial_expression(monomial: Monomial, value: Fraction) -> sympy.Expr:
+def _monomial_expression(monomial: Monomial, value: Number) -> sympy.Expr:
     factors = [_bases[name] ** sympy.Rational(exponent) for name, exponent in monomial]
     return sympy.Mul(sympy.Rational(value.numerator, value.denominator), *factors)
 
@@ -169,40 +171,40 @@ def _is_polynomial(name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=65536)
-def _product(left: Monomial, right: Monomial) -> tuple[tuple[Monomial, Fraction], ...]:
+def _product(left: Monomial, right: Monomial) -> tuple[tuple[Monomial, Number], ...]:
     """The product of two monomials; integer bases to whole powers and sums to positive ones are multiplied out."""
-    exponents: dict[str, Exponent] = dict(left)
+    exponents: dict[str, Number] = dict(left)
     for name, exponent in right:
         exponents[name] = exponents.get(name, 0) + exponent
-    plain, left_over = [], Scalar({(): Fraction(1)})
+    plain, left_over = [], ONE
     for name, exponent in exponents.items():
         base, power = _bases[name], Fraction(exponent)
         if not power:
             continue
         if base.is_Integer and not 0 < power < 1:
             whole = power.numerator // power.denominator
-            left_over = left_over * Scalar({(): Fraction(int(base)) ** whole})
+            left_over = left_over * Scalar({(): _plain(Fraction(int(base)) ** whole)})
             if power != whole:
-                plain.append((name, _exponent(power - whole)))
+                plain.append((name, _plain(power - whole)))
         elif not base.is_Atom and power.denominator == 1 and power > 0 and base.is_Add:
             left_over = left_over * scalar(sympy.expand(base**power.numerator))
         else:
-            plain.append((name, _exponent(power)))
+            plain.append((name, _plain(power)))
     monomial = tuple(sorted(plain))
     if left_over.is_one:
-        return ((monomial, Fraction(1)),)
+        return ((monomial, 1),)
     if not monomial or all(not key for key in left_over.terms):
         return tuple((tuple(sorted((*monomial, *key))), value) for key, value in left_over.terms.items())
-    return tuple((Scalar({monomial: Fraction(1)}) * left_over).terms.items())
+    return tuple((Scalar({monomial: 1}) * left_over).terms.items())
 
 
 ZERO = Scalar({})
-ONE = Scalar({(): Fraction(1)})
+ONE = Scalar({(): 1})
 
 
 def rational_scalar(value: Fraction | int) -> Scalar:
     """A rational number."""
-    return Scalar({(): Fraction(value)}) if value else ZERO
+    return Scalar({(): _plain(Fraction(value))}) if value else ZERO
 
 
 def scalar(value: Any) -> Scalar:
@@ -249,8 +251,8 @@ def _from_factor(factor: sympy.Expr) -> Scalar:
             return scalar(content**exponent) * scalar(base**exponent)
     if base.is_Integer and base > 1 and not sympy.isprime(base):
         return product_of(scalar(sympy.Integer(p) ** (exponent * e)) for p, e in sympy.factorint(base).items())
-    power = _exponent(Fraction(int(exponent.p), int(exponent.q)))
-    return Scalar({((_name(base), power),): Fraction(1)})
+    power = _plain(Fraction(int(exponent.p), int(exponent.q)))
+    return Scalar({((_name(base), power),): 1})
 
 
 def product_of(scalars: Iterable[Scalar]) -> Scalar:

@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, ParamSpec
 
+from verify.arithmetics.conditions import conditions_noted
 from verify.arithmetics.symbols.canonical import Factor, Key, canonical
 from verify.arithmetics.symbols.heads import Head, Size, delta
 from verify.arithmetics.symbols.scalars import ONE, Scalar, scalar
@@ -41,7 +42,11 @@ _rules: list[ProductRule] = []
 _steps: list[str] = []
 _used: contextvars.ContextVar[set[str] | None] = contextvars.ContextVar("rules_used", default=None)
 _keeping: contextvars.ContextVar[bool] = contextvars.ContextVar("origins_kept", default=False)
+_known: contextvars.ContextVar[dict[Any, Any] | None] = contextvars.ContextVar("products_known", default=None)
 _fresh = itertools.count(1_000_000)
+#: The rules of `_of` that may apply to a product, by the kinds of its heads.
+_by_kinds: dict[frozenset[str], list[ProductRule]] = {}
+_of: list[list[ProductRule]] = [_rules]
 
 
 def fresh() -> int:
@@ -54,9 +59,33 @@ def rule(name: str, *kinds: str) -> Callable[[Rewriting], Rewriting]:
 
     def register(function: Rewriting) -> Rewriting:
         _rules.append(ProductRule(name, frozenset(kinds), function))
+        _forget()
         return function
 
     return register
+
+
+def _forget() -> None:
+    """The rules in force are others: nothing that was found by those before is used again."""
+    _by_kinds.clear()
+    _of[:] = [_rules]
+    if (known := _known.get()) is not None:
+        known.clear()
+
+
+def _rules_for(kinds: frozenset[str]) -> list[ProductRule]:
+    """The rules in force of which one of these kinds has to occur, in their order."""
+    if _of[0] is not _rules:
+        _forget()
+    found = _by_kinds.get(kinds)
+    if found is None:
+        found = _by_kinds[kinds] = [item for item in _rules if item[1] & kinds]
+    return found
+
+
+def remembering_products() -> contextlib.AbstractContextManager[dict[Any, Any] | None]:
+    """Multiply equal sums once inside the block: a formula and its oracle have much in common."""
+    return assigned(_known, {})
 
 
 def step_named(name: str) -> str:
@@ -87,11 +116,13 @@ def extra_rules(rules: Iterable[ProductRule]) -> Iterator[None]:
     """Apply more rules inside the block: the hypotheses of a claim."""
     added = list(rules)
     _rules.extend(added)
+    _forget()
     try:
         yield
     finally:
         for item in added:
             _rules.remove(item)
+        _forget()
 
 
 @contextlib.contextmanager
@@ -99,10 +130,12 @@ def trying_first(name: str) -> Iterator[None]:
     """Try the rule `name` before all others inside the block: two orders may lead to two normal forms, both of them right."""
     before = list(_rules)
     _rules.sort(key=lambda item: item[0] != name)
+    _forget()
     try:
         yield
     finally:
         _rules[:] = before
+        _forget()
 
 
 def is_rule(name: str) -> bool:
@@ -128,7 +161,7 @@ def as_built(kind: str) -> Callable[[Callable[P, Sum]], Callable[P, Sum]]:
                 return function(*arguments, **more)
             with assigned(_keeping, False):
                 found = function(*arguments, **more)
-            found = Sum(found.slots, found.terms)  # it may be one of the arguments
+            found = found.again()  # it may be one of the arguments
             found.origin = (kind, *arguments, *more.values())
             return found
 
@@ -146,6 +179,12 @@ class Sum:
         self.slots, self.terms = tuple(slots), dict(terms)
         self._key: Any = None
         self.origin: tuple[Any, ...] | None = None
+
+    def again(self) -> Sum:
+        """An equal sum, which may have another origin."""
+        found = Sum(self.slots, {})
+        found.terms, found._key = self.terms, self._key
+        return found
 
     @property
     def key(self) -> Any:
@@ -271,6 +310,25 @@ def contract(
 
     Labels are integers; equal labels are one index.  `sizes` gives the size of a label that no operand has.
     """
+    remembered = _known.get()
+    if remembered is None:
+        return _contracted(operands, out, sizes)
+    key = (
+        tuple([(operand.key, tuple(labels)) for operand, labels in operands]),
+        tuple(out),
+        tuple((sizes or {}).items()),
+    )
+    found, *noted = remembered.get(key, (None, None, None))
+    # what was noted then, of rules and of conditions, was noted where it would be now
+    if found is None or noted[0] is not _used.get() or noted[1] is not conditions_noted():
+        found = _contracted(operands, out, sizes)
+        remembered[key] = found, _used.get(), conditions_noted()
+    return found  # type: ignore[no-any-return]
+
+
+def _contracted(
+    operands: Sequence[tuple[Sum, Sequence[int]]], out: Sequence[int], sizes: Mapping[int, Size] | None
+) -> Sum:
     known: dict[int, Size] = dict(sizes or {})
     for operand, labels in operands:
         for label, size in zip(labels, operand.slots, strict=True):
@@ -331,14 +389,12 @@ def simplified(product: Product, slots: int) -> Iterator[tuple[Scalar, list[Fact
         if not coefficient:
             continue
         factors, summed = _without_deltas(factors, summed, slots)
-        kinds = {head.kind for head, _ in factors}
-        for name, wanted, apply in _rules:
-            if wanted & kinds:
-                found = apply((coefficient, factors, summed), slots)
-                if found is not None:
-                    note_rule(name)
-                    pending.extend(found)
-                    break
+        for name, _, apply in _rules_for(frozenset([head.kind for head, _ in factors])):
+            found = apply((coefficient, factors, summed), slots)
+            if found is not None:
+                note_rule(name)
+                pending.extend(found)
+                break
         else:
             present = {index for _, indices in factors for index in indices}
             for index, size in summed.items():
