@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Annotated, Any
 
 import pytest
 
 from tests.claims_that_fail import toy
+from tests.efforts import whole_or_part
 from verify.checks import bound_proofs
 from verify.checks.bound_proofs import prove_bound_claim, proved_bound
 from verify.checks.certificate_steps import rules_of, steps_of
@@ -19,11 +21,13 @@ from verify.checks.certified_bounds import kept_bound
 from verify.checks.proofs import NOT_TRIED, prove_claim, proved
 from verify.checks.record import UPHELD, VIOLATED
 from verify.checks.settings import EFFORTS, Settings
+from verify.kernel import check
 from verify.kernel.bounds import RULES
 from verify.kernel.isometries import RULES as ISOMETRIES
+from verify.kernel.scalar_forms import Scalar
 from verify.matrix import total
 from verify.report.proof_texts import derivation_text
-from verify.vocabulary import Claim, Equal, Shape, load
+from verify.vocabulary import AtMost, Claim, Equal, Shape, load
 
 pytestmark = pytest.mark.kept
 
@@ -230,3 +234,28 @@ def test_an_identity_of_which_both_sides_are_zero_needs_a_wrong_variant_in_any_c
 
 def none_of(A: Annotated[Any, Shape("m", "n")]) -> Any:
     return total(A) - total(A)
+
+
+def numbers_in(value: Scalar) -> Iterator[Any]:
+    for monomial, c in value.terms.items():
+        yield c
+        yield from (e for _, e in monomial)
+
+
+def test_the_checker_of_bounds_computes_without_floats(
+    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its numbers are whole or fractions: the quotient of two whole ones would be a float."""
+    types: set[type] = set()
+    make = Scalar.__init__
+
+    def watched(self: Scalar, terms: Any) -> None:
+        make(self, terms)
+        types.update(map(type, numbers_in(self)))
+
+    monkeypatch.setattr(Scalar, "__init__", watched)
+    bounds = [claim for claim in REGISTRY.values() if claim.all_sizes and isinstance(claim.relation, AtMost)]
+    lines = [line for claim in bounds if (line := kept_of(claim)) is not None]
+    for line in whole_or_part(pytestconfig, lines, lines[::6]):
+        assert check(json.loads(line))
+    assert types == {int, Fraction}

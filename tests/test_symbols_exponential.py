@@ -14,7 +14,7 @@ from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, corner, disagr
 from verify.arithmetics.symbols import named, sums
 from verify.arithmetics.symbols.difference import float_values, parts_of, prove
 from verify.arithmetics.symbols.head_kinds import KINDS
-from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, vanishing
+from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, hypothesis_on, vanishing
 from verify.arithmetics.symbols.latex import sum_latex
 from verify.arithmetics.symbols.matrix_exponential import frechet_derivative, mean_exponential
 from verify.arithmetics.symbols.matrix_exponential_rules import MEAN_TIMES_MATRIX
@@ -136,6 +136,20 @@ def test_the_rule_for_the_matrix_itself_may_go_before_push_through() -> None:
         assert (corner(M, M, M * 0) - expm(M)).value
         assert (corner(M, M.T, M * 0) + eye(n) - expm(M)).value
     assert left() and sums.names_of_rules() == before
+
+
+def test_a_remembered_product_does_not_outlive_the_rules_by_which_it_was_found() -> None:
+    """Nor does a rule go unnoted where the product that it reduced is taken from memory."""
+    A, rules = named("A", d, d), hypothesis_on("A", "has orthonormal columns", (d, d)).rules
+    with sums.remembering_products():
+        free = (A.T @ A).value.key
+        for _ in range(2):
+            with sums.extra_rules(rules):
+                for _ in range(2):
+                    with sums.recording_rules() as used:
+                        assert (A.T @ A).value.key == eye(d).value.key
+                    assert used
+            assert (A.T @ A).value.key == free
 
 
 def test_the_adjoint_of_the_derivative_is_that_of_the_transpose() -> None:
