@@ -336,6 +336,19 @@ def test_nothing_is_kept_of_a_test_that_opens_what_its_marker_does_not_name(
     opened.IMPORTED.update(before)
 
 
+def test_what_a_module_opens_counts_for_the_tests_after_the_one_that_imports_it(tree: pytest.Pytester) -> None:
+    (tree.path / "layers.py").write_text("open('notes/other.md').close()\n")
+    importing = "\n    import layers\n"
+    tests = [f"@pytest.mark.kept\ndef test_{name}():{importing}" for name in ("importing", "after")]
+    (tree.path / "test_layers.py").write_text(
+        "\n".join(["import pytest\n", "@pytest.mark.kept\ndef test_before():\n    pass\n", *tests])
+    )
+    for _ in range(2):
+        result = tree.runpytest_inprocess("-p", "tests.kept", "test_layers.py")
+        result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["1 of 1 tests whose inputs are known from evidence*"])
+
+
 def test_what_a_fixture_opens_once_is_opened_for_every_test_that_it_serves(tree: pytest.Pytester) -> None:
     module = tree.path / "test_layers.py"
     module.write_text(f"""{module.read_text()}
