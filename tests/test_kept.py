@@ -45,6 +45,10 @@ def tree(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.P
         path.write_text("")
     pytester.makepyfile(layers="VALUE = 1\n", test_other="def test_other():\n    pass\n", test_layers=TESTS)
     monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv(
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"
+    )  # to look through all libraries for plugins takes half of a run
+    monkeypatch.setenv("PYTEST_PLUGINS", "_hypothesis_pytestplugin,verify.plugin,xdist.plugin")
     monkeypatch.setenv("COLUMNS", "80")  # which readline, loaded by pytest, sets for processes alone
     return pytester
 
