@@ -58,7 +58,7 @@ TESTS = {
     "verify/gate/rounding.py": ["tests/test_gate_rounding.py", "tests/test_gate_units.py"],
     "verify/gate/bias.py": ["tests/test_gate_comparison.py"],
     "verify/gate/comparison.py": ["tests/test_gate_comparison.py"],
-    "verify/gate/measure.py": ["tests/test_gate_measure.py"],
+    "verify/gate/measure.py": ["tests/test_gate_measure.py", "tests/test_gate_measured_sides.py"],
     **{
         f"verify/gate/{name}.py": ["tests/test_gate_autograd.py", "tests/test_gate_points.py"]
         for name in ("autograd", "known", "prepared")

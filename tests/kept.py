@@ -258,6 +258,8 @@ class Kept:
             pytest.FixtureDef[Any], set[str]
         ] = {}  #: what fixtures opened, for whoever is given their values
         self.fingerprints: dict[str, str] = {}
+        #: By files and what a marker allows for: how much had been imported, and what of it no test may open.
+        self.imports: dict[tuple[frozenset[Path], bool, tuple[str, ...]], tuple[int, tuple[list[str], list[str]]]] = {}
         self.passed: set[str] = set()  #: before, with the present inputs
         self.reports: dict[str, list[pytest.TestReport]] = {}
         self.waiting: dict[str, list[Record]] = {}  #: by worker, until it is known that no input was written meanwhile
@@ -330,15 +332,26 @@ class Kept:
     def _found_of(self, item: pytest.Item) -> tuple[str, str]:
         """What the report of a test says: the fingerprint that its outcome is kept under, or why it is not kept."""
         files = self.files[item.nodeid]
-        imported = (IMPORTED[name] for name in IMPORTED.keys() & _names(files))
+        marker = item.get_closest_marker("kept")
         prepared = (self.opened_by.get(each, ()) for each in _fixtures(item))
-        opened = item.stash[_OPENED].union(*imported, *prepared)
-        if unknown := _not_among(self.root, opened, files):
+        opened = item.stash[_OPENED].union(*prepared)
+        files_unknown, programs_unknown = self._of_imports(files, marker)
+        if unknown := sorted({*files_unknown, *_not_among(self.root, opened, files)}):
             return NOT_KEPT, f"{item.path.name} reads {', '.join(unknown)}, which its marker `kept` does not name"
-        if unknown := _not_named(opened, item.get_closest_marker("kept")):
+        if unknown := sorted({*programs_unknown, *_not_named(opened, marker)}):
             return NOT_KEPT, f"{item.path.name} starts {', '.join(unknown)}, which its marker `kept` does not allow for"
         self.unasked.append(item.nodeid)
         return AS, f"{self.fingerprints[item.nodeid]} {UPHELD if item.nodeid in self.passed else ''}"
+
+    def _of_imports(self, files: frozenset[Path], marker: pytest.Mark | None) -> tuple[list[str], list[str]]:
+        """What modules among the files opened and started when they were imported, and must not; asked again after others."""
+        everything = EVERY in marker.args if marker else False
+        asked = files, everything, _programs(marker) if marker else ()
+        number = sum(map(len, IMPORTED.values()))
+        if (known := self.imports.get(asked)) is None or known[0] != number:
+            opened = set().union(*(IMPORTED[name] for name in IMPORTED.keys() & _names(files)))
+            known = self.imports[asked] = number, (_not_among(self.root, opened, files), _not_named(opened, marker))
+        return known[1]
 
     def _written_to(self) -> list[str]:
         """Tests that ended since this was last asked and had an input written since the run began, so perhaps read another text."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 #: Runs in the page and returns one line per problem.
 SCAN = r"""
@@ -83,16 +83,15 @@ class Scanned:
     formulas: list[tuple[bool, bool]] = field(default_factory=list)
 
 
-def scan(browser: Browser, site: Path, names: list[str], widths: Mapping[int, int]) -> dict[int, Scanned]:
-    """What is found at each width; every page is opened once.
+def scan(page: Page, site: Path, names: list[str], widths: Mapping[int, int]) -> dict[int, Scanned]:
+    """What is found at each width, in a page of a browser; every file is opened once.
 
     To each width of a page belongs the one at which its formulas are looked at.
     """
-    page: Page = browser.new_context().new_page()
     found = {width: Scanned() for width in sorted(widths, reverse=True)}
     for name in names:
         page.goto((site / name).as_uri(), wait_until="load")
-        for width, scanned in found.items():
+        for width, scanned in reversed(found.items()):  # the page has the least width from the one before
             page.set_viewport_size({"width": widths[width], "height": 900})
             scanned.formulas += page.evaluate(FORMULAS)
         for width, scanned in found.items():
@@ -102,5 +101,4 @@ def scan(browser: Browser, site: Path, names: list[str], widths: Mapping[int, in
             if refuted and (problem := page.evaluate(FIRST_SCREEN)):
                 scanned.problems.append(f"{name}: {problem}")
             scanned.problems += [f"{name}: {problem}" for problem in page.evaluate(SCAN)]
-    page.context.close()
     return found

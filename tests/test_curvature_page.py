@@ -15,6 +15,7 @@ PAGE = (Path(__file__).resolve().parents[1] / "docs" / "curvature-of-models.md")
 STEPS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.S)
 
 
+@pytest.mark.long("it may be the first to import transformers")
 @pytest.mark.filterwarnings("ignore")
 def test_every_step_runs_and_prints_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
     for library in ("transformers", "curvlinops", "scipy"):

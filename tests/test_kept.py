@@ -45,6 +45,10 @@ def tree(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.P
         path.write_text("")
     pytester.makepyfile(layers="VALUE = 1\n", test_other="def test_other():\n    pass\n", test_layers=TESTS)
     monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv(
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"
+    )  # to look through all libraries for plugins takes half of a run
+    monkeypatch.setenv("PYTEST_PLUGINS", "_hypothesis_pytestplugin,verify.plugin,xdist.plugin")
     monkeypatch.setenv("COLUMNS", "80")  # which readline, loaded by pytest, sets for processes alone
     return pytester
 
@@ -334,6 +338,19 @@ def test_nothing_is_kept_of_a_test_that_opens_what_its_marker_does_not_name(
     opened.IMPORTED.clear()  # as in a new process
     assert [times(tree), times(tree)] == [2, 0]
     opened.IMPORTED.update(before)
+
+
+def test_what_a_module_opens_counts_for_the_tests_after_the_one_that_imports_it(tree: pytest.Pytester) -> None:
+    (tree.path / "layers.py").write_text("open('notes/other.md').close()\n")
+    importing = "\n    import layers\n"
+    tests = [f"@pytest.mark.kept\ndef test_{name}():{importing}" for name in ("importing", "after")]
+    (tree.path / "test_layers.py").write_text(
+        "\n".join(["import pytest\n", "@pytest.mark.kept\ndef test_before():\n    pass\n", *tests])
+    )
+    for _ in range(2):
+        result = tree.runpytest_inprocess("-p", "tests.kept", "test_layers.py")
+        result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["1 of 1 tests whose inputs are known from evidence*"])
 
 
 def test_what_a_fixture_opens_once_is_opened_for_every_test_that_it_serves(tree: pytest.Pytester) -> None:

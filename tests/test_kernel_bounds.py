@@ -351,9 +351,12 @@ def test_every_rule_has_a_case() -> None:
     assert {rule_of(case) for case in cases()} == set(RULES)
 
 
-@pytest.mark.parametrize("scale", [0.01, 1.0, 5.0])
+#: How large the entries of matrices are.
+SCALES = (0.01, 1.0, 5.0)
+
+
 @pytest.mark.parametrize("case", cases())
-def test_every_rule_holds_in_numbers(case: str, scale: float, pytestconfig: pytest.Config) -> None:
+def test_every_rule_holds_in_numbers(case: str, pytestconfig: pytest.Config) -> None:
     table = Table()
     left, right, *conditions = RULES[rule_of(case)][1](*cases()[case](table))
     compared = [condition for condition in conditions if isinstance(condition, tuple)]
@@ -361,30 +364,35 @@ def test_every_rule_holds_in_numbers(case: str, scale: float, pytestconfig: pyte
     slack = (
         1e-7 if any(word in case for word in ("chain", "deriv", "differential")) else 1e-9
     )  # of difference quotients
-    rng = np.random.default_rng(7)
-    for _ in range(whole_or_part(pytestconfig, 8, 3)):
-        values = Values(SIZES, {"x": -0.7, "e": 0.3, "z": 0.0}, arrays(rng, scale))
-        assert all(values.number(a) <= values.number(b) * (1 + 1e-9) for a, b in compared)
-        for k in range(SIZES["k"]) if left.free else [0]:
-            at = dict.fromkeys(left.free, k)
-            assert values.number(left, at) <= values.number(right, at) * (1 + slack) + slack / 1000
+    for scale in SCALES:
+        rng = np.random.default_rng(7)
+        for _ in range(whole_or_part(pytestconfig, 8, 3)):
+            values = Values(SIZES, {"x": -0.7, "e": 0.3, "z": 0.0}, arrays(rng, scale))
+            assert all(values.number(a) <= values.number(b) * (1 + 1e-9) for a, b in compared), scale
+            for k in range(SIZES["k"]) if left.free else [0]:
+                at = dict.fromkeys(left.free, k)
+                assert values.number(left, at) <= values.number(right, at) * (1 + slack) + slack / 1000, scale
 
 
 #: Of these the left side is 0 or less.
 EMPTY = {"range", "smallest gain of two blocks (wide)"}
 
 
-@pytest.mark.parametrize("case", sorted({*cases()} - EMPTY))
-def test_no_rule_is_larger_than_it_says(case: str) -> None:
+def test_no_rule_is_larger_than_it_says() -> None:
     """Not one is an empty statement: the left side of each is above a thousandth of the right one somewhere."""
+    assert [case for case in cases() if case not in EMPTY and not largest_ratio(case) > 1e-3] == []
+
+
+def largest_ratio(case: str) -> float:
+    """Of the left side of a rule to its right side, at three inputs."""
     left, right, *_ = RULES[rule_of(case)][1](*cases()[case](Table()))
     rng = np.random.default_rng(11)
     ratios = []
-    for scale in (0.01, 1.0, 5.0):
+    for scale in SCALES:
         values = Values(SIZES, {"x": -0.7, "e": 0.3, "z": 0.0}, arrays(rng, scale))
         at = dict.fromkeys(left.free, 1)
         ratios.append(values.number(left, at) / values.number(right, at))
-    assert max(ratios) > 1e-3
+    return max(ratios)
 
 
 # -- where a rule must not fire ----------------------------------------------------------------------------------------
@@ -770,13 +778,20 @@ WRONG: dict[str, Wrong] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_a_rule_is_refused_where_a_condition_fails(case: str) -> None:
+def test_a_rule_is_refused_where_a_condition_fails() -> None:
+    assert [case for case in WRONG if is_accepted(case)] == []
+
+
+def is_accepted(case: str) -> bool:
+    """Whether the checker takes a rule where one of its conditions fails."""
     table = Table()
-    with pytest.raises((Refused, *bounds.ERRORS)):
+    try:
         rule, arguments, *reasons = WRONG[case](table)
         values = [table.reader.table[item] if isinstance(item, int) else item for item in arguments]
         bounds.instance(rule, values, *(reasons or [[]]), bounds.Assumed([], []), table.reader.table)
+    except (Refused, *bounds.ERRORS):
+        return False
+    return True
 
 
 # -- planted certificates ----------------------------------------------------------------------------------------------

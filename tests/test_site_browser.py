@@ -66,38 +66,50 @@ def browser() -> Iterator[Browser]:
 
 
 class Visit:
-    """A page that was opened, what its console said and what it asked for."""
+    """One page for all tests, since each further one starts a process; what the console said and what was asked for."""
 
-    def __init__(self, browser: Browser, site: Path, name: str, width: int = 1280, scheme: str = "light") -> None:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-        self.page: Page = context.new_page()
+    def __init__(self, browser: Browser) -> None:
+        self.page: Page = browser.new_context().new_page()
         self.problems: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", lambda message: self.problems.append(message.text))
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
         self.page.on("requestfailed", lambda request: self.problems.append(f"failed: {request.url}"))
         self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def open(self, site: Path, name: str, width: int = 1280, scheme: str = "light") -> Page:
+        """The page, which shows a file; nothing is left of what was there."""
+        self.page.goto("about:blank")
+        self.page.mouse.move(0, 0)
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(media="screen", color_scheme=scheme)  # type: ignore[arg-type]
+        self.problems.clear()
+        self.requests.clear()
         self.page.goto((site / name).as_uri(), wait_until="load")
+        return self.page
+
+
+@pytest.fixture(scope="module")
+def visit(browser: Browser) -> Visit:
+    return Visit(browser)
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_pages_open_without_errors_or_requests_and_fit_a_phone(browser: Browser, site: Path, name: str) -> None:
-    visit = Visit(browser, site, name, width=390)
-    page = visit.page
+def test_pages_open_without_errors_or_requests_and_fit_a_phone(visit: Visit, site: Path, name: str) -> None:
+    page = visit.open(site, name, width=390)
     assert visit.problems == []
     assert all(url.startswith(("file:", "data:")) for url in visit.requests), visit.requests
     assert page.evaluate("document.documentElement.scrollWidth") <= 390, "the page does not scroll sideways"
-    page.context.close()
 
 
 @pytest.mark.parametrize(
     "planted", ["<script>document.title = 'taken'</script>", "<img src=x onerror=\"document.title = 'taken'\">"]
 )
-def test_what_stands_in_a_page_does_not_run(browser: Browser, site: Path, tmp_path: Path, planted: str) -> None:
+def test_what_stands_in_a_page_does_not_run(visit: Visit, site: Path, tmp_path: Path, planted: str) -> None:
     page = tmp_path / "planted.html"
     text = (site / "glossary.html").read_text(encoding="utf-8")
     page.write_text(text.replace("</main>", f"{planted}</main>"), encoding="utf-8")
-    visit = Visit(browser, tmp_path, page.name)
+    visit.open(tmp_path, page.name)
     assert "taken" not in visit.page.title()
     assert any("Content Security Policy" in problem for problem in visit.problems)
     page.write_text(
@@ -105,7 +117,6 @@ def test_what_stands_in_a_page_does_not_run(browser: Browser, site: Path, tmp_pa
     )
     visit.page.reload(wait_until="load")
     assert visit.page.title() == "taken", "without the policy it would have run"
-    visit.page.context.close()
 
 
 #: Words of code in one colour: all but the first of each kind in boxes of one kind become plain text.
@@ -139,17 +150,18 @@ ALIKE = """() => {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_pages_are_accessible(browser: Browser, site: Path, name: str, pytestconfig: pytest.Config) -> None:
+def test_pages_are_accessible(visit: Visit, site: Path, name: str, pytestconfig: pytest.Config) -> None:
     """One page of every kind; at effort deep all papers, claims, errata and maps, with all that is alike on them."""
     deep = is_deep(pytestconfig)
     pages = (site / name).parent.glob("*.html") if deep else [site / name]
     for page in sorted(pages):
-        assert inaccessible(browser, site, page.relative_to(site).as_posix(), deep) == []
+        assert inaccessible(visit, site, page.relative_to(site).as_posix(), deep) == []
 
 
-def inaccessible(browser: Browser, site: Path, name: str, whole: bool) -> list[str]:
+def inaccessible(visit: Visit, site: Path, name: str, whole: bool) -> list[str]:
     """What axe finds on a page, light and dark; without the whole of it, of code each colour once, and two of what is alike."""
-    visit, problems = Visit(browser, site, name), []
+    visit.open(site, name)
+    problems, axe = [], Axe()
     visit.page.evaluate("document.querySelectorAll('details').forEach(item => { item.open = true })")
     if not whole:
         visit.page.evaluate(REPEATED)
@@ -158,19 +170,19 @@ def inaccessible(browser: Browser, site: Path, name: str, whole: bool) -> list[s
         visit.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         # what passes is not listed, which takes half of the time
         options = {"runOnly": rules, "resultTypes": ["violations"]}
-        found = Axe().run(visit.page, context=WITHOUT_FORMULAS, options=options)
+        found = axe.run(visit.page, context=WITHOUT_FORMULAS, options=options)
+        axe = Axe(axe_script="null")  # its script is in the page already
         problems += [
             f"{name}, {scheme}: {item['id']}: {node['target']} {node.get('failureSummary', '')}"
             for item in found.response["violations"]
             for node in item["nodes"][:3]
         ]
-    visit.page.context.close()
     return problems
 
 
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("place", ["<pre>{}</pre>", "<div class='other'><pre>{}</pre></div>"])
-def test_a_colour_without_contrast_is_seen_in_code(browser: Browser, tmp_path: Path, place: str, whole: bool) -> None:
+def test_a_colour_without_contrast_is_seen_in_code(visit: Visit, tmp_path: Path, place: str, whole: bool) -> None:
     """In a light and in a dark scheme, and where words of the same kind stand readable in another box."""
     words = "<span class='hl-k'>for</span> <span class='hl-n'>x</span> <span class='hl-k'>in</span>"
     body = f"<body><main><h1>Code</h1><pre>{words}</pre>{place.format(words)}</main></body></html>"
@@ -178,18 +190,18 @@ def test_a_colour_without_contrast_is_seen_in_code(browser: Browser, tmp_path: P
     for style in ("", f"{pale} {{ color: #888; background: #777 }}"):
         head = f"<!doctype html><html lang='en'><head><title>Code</title><style>{style}</style></head>"
         (tmp_path / "code.html").write_text(head + body, encoding="utf-8")
-        found = inaccessible(browser, tmp_path, "code.html", whole)
+        found = inaccessible(visit, tmp_path, "code.html", whole)
         assert bool(found) == bool(style) and all("color-contrast" in problem for problem in found), found
 
 
-def test_among_rows_that_are_alike_one_of_another_kind_is_seen(browser: Browser, tmp_path: Path) -> None:
+def test_among_rows_that_are_alike_one_of_another_kind_is_seen(visit: Visit, tmp_path: Path) -> None:
     row, style = "<tr><td class='{}'>words</td></tr>", ".pale { color: #888; background: #777 }"
     head = f"<!doctype html><html lang='en'><head><title>Rows</title><style>{style}</style></head>"
     for kinds, wrong in ((["", "", "", ""], 0), (["", "", "", "pale"], 1), (["pale"] * 4, 2)):
         rows = "".join(map(row.format, kinds))
         page = f"{head}<body><main><h1>Rows</h1><table><tbody>{rows}</tbody></table></main></body></html>"
         (tmp_path / "rows.html").write_text(page, encoding="utf-8")
-        found = inaccessible(browser, tmp_path, "rows.html", whole=False)
+        found = inaccessible(visit, tmp_path, "rows.html", whole=False)
         assert sum("light: color-contrast" in problem for problem in found) == wrong, found
 
 
@@ -206,9 +218,8 @@ def shown(page: Page) -> list[str]:
     return page.locator("#table tbody tr:visible code.id").all_inner_texts()
 
 
-def test_search_and_filters(browser: Browser, site: Path) -> None:
-    visit = Visit(browser, site, "claims.html")
-    page = visit.page
+def test_search_and_filters(visit: Visit, site: Path) -> None:
+    page = visit.open(site, "claims.html")
     everything = len(shown(page))
     page.locator("select[name=paper]").select_option("dynamics")
     assert shown(page) and all(claim.startswith("dynamics.") for claim in shown(page))
@@ -239,33 +250,29 @@ def test_search_and_filters(browser: Browser, site: Path) -> None:
     page.get_by_role("searchbox").fill(r"\lambda no such words")
     assert shown(page) == []
     assert visit.problems == []
-    page.context.close()
 
 
-def test_addresses_of_the_front_pages_former_table_still_lead_to_it(browser: Browser, site: Path) -> None:
-    page = Visit(browser, site, "index.html").page
+def test_addresses_of_the_front_pages_former_table_still_lead_to_it(visit: Visit, site: Path) -> None:
+    page = visit.open(site, "index.html")
     page.goto((site / "index.html").as_uri() + "#claims?paper=osa")
     page.reload()
     page.wait_for_url("**/claims.html#claims?paper=osa")
     assert shown(page) and all(claim.startswith("osa.") for claim in shown(page))
-    page.context.close()
 
 
-def test_a_claim_is_looked_up_from_the_front_page(browser: Browser, site: Path) -> None:
-    page = Visit(browser, site, "index.html").page
+def test_a_claim_is_looked_up_from_the_front_page(visit: Visit, site: Path) -> None:
+    page = visit.open(site, "index.html")
     page.keyboard.press("/")
     page.keyboard.type("osa.alg-1")
     page.keyboard.press("Enter")
     page.wait_for_url("**/claims.html#claims?q=osa.alg-1")
     assert shown(page) == ["osa.alg-1"]
-    page.context.close()
 
 
-def test_why_is_seen_without_scrolling_on_a_desktop(browser: Browser, site: Path) -> None:
-    page = Visit(browser, site, "claims.html", width=1440).page
+def test_why_is_seen_without_scrolling_on_a_desktop(visit: Visit, site: Path) -> None:
+    page = visit.open(site, "claims.html", width=1440)
     box = page.get_by_role("columnheader", name="why").bounding_box()
     assert box is not None and box["x"] + box["width"] < 1440
-    page.context.close()
 
 
 #: Widths of a desktop and of a phone, each with that at which formulas are looked at.
@@ -275,11 +282,11 @@ SCANNED = sorted({*KINDS, *(f"claims/{claim_id}.html" for claim_id in ON_THE_SIT
 
 
 def test_no_page_cuts_text_or_formulas_loses_letters_or_shows_source(
-    browser: Browser, site: Path, pytestconfig: pytest.Config
+    visit: Visit, site: Path, pytestconfig: pytest.Config
 ) -> None:
     """Pages of every kind, and at effort deep all pages; at the width of a desktop and of a phone."""
     names = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
-    for width, found in scan(browser, site, whole_or_part(pytestconfig, names, SCANNED), WIDTHS).items():
+    for width, found in scan(visit.page, site, whole_or_part(pytestconfig, names, SCANNED), WIDTHS).items():
         assert found.problems == [], width
         wide = [scrolls for too_wide, scrolls in found.formulas if too_wide]
         assert all(wide), "what does not fit can be scrolled to"
@@ -306,14 +313,14 @@ def test_no_page_cuts_text_or_formulas_loses_letters_or_shows_source(
         ('<p style="width: 3000px">wide</p>', "scrolls sideways"),
     ],
 )
-def test_the_scan_sees_what_is_planted(browser: Browser, tmp_path: Path, planted: str, seen: str) -> None:
+def test_the_scan_sees_what_is_planted(visit: Visit, tmp_path: Path, planted: str, seen: str) -> None:
     (tmp_path / "page.html").write_text(f"<!doctype html><body>{planted}</body>")
-    for found in scan(browser, tmp_path, ["page.html"], WIDTHS).values():
+    for found in scan(visit.page, tmp_path, ["page.html"], WIDTHS).values():
         assert any(seen in problem for problem in found.problems), found
 
 
-def test_the_keyboard_reaches_everything(browser: Browser, site: Path) -> None:
-    page = Visit(browser, site, "claims.html").page
+def test_the_keyboard_reaches_everything(visit: Visit, site: Path) -> None:
+    page = visit.open(site, "claims.html")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
@@ -324,21 +331,19 @@ def test_the_keyboard_reaches_everything(browser: Browser, site: Path) -> None:
     assert page.evaluate("document.activeElement.name") == "q"
     page.keyboard.type("osa.alg-1")
     assert shown(page) == ["osa.alg-1"]
-    page.context.close()
 
 
-def test_mathematics_is_typeset(browser: Browser, site: Path) -> None:
-    page = Visit(browser, site, "claims/dynamics.prop-4.1.html").page
+def test_mathematics_is_typeset(visit: Visit, site: Path) -> None:
+    page = visit.open(site, "claims/dynamics.prop-4.1.html")
     box = page.locator(".formula math mfrac").first.bounding_box()
     assert box is not None and box["height"] > 1.5 * box["width"] / 10 and box["height"] > 20
     matrix = page.locator(".counterexample math mtable").first.bounding_box()
     assert matrix is not None and matrix["height"] > 30, "rows stand below each other"
-    page.context.close()
 
 
-def test_a_node_of_the_map_shows_its_statement_and_leads_to_its_claim(browser: Browser, site: Path) -> None:
-    visit = Visit(browser, site, "map/dynamics.html")
-    page, told = visit.page, visit.page.locator(".told").first
+def test_a_node_of_the_map_shows_its_statement_and_leads_to_its_claim(visit: Visit, site: Path) -> None:
+    page = visit.open(site, "map/dynamics.html")
+    told = page.locator(".told").first
     assert "Point at a claim" in told.inner_text()
     node = page.locator("svg a[href$='dynamics.prop-4.1.html']").first
     node.hover()
@@ -355,23 +360,19 @@ def test_a_node_of_the_map_shows_its_statement_and_leads_to_its_claim(browser: B
     page.keyboard.press("Enter")
     page.wait_for_url("**/claims/dynamics.prop-4.1.html")
     assert page.locator("h1").inner_text().startswith("Proposition 4.1") and visit.problems == []
-    page.context.close()
 
 
-def test_a_claim_leads_to_its_own_place_on_the_map(browser: Browser, site: Path) -> None:
-    visit = Visit(browser, site, "claims/dynamics.prop-4.1.html")
-    page = visit.page
+def test_a_claim_leads_to_its_own_place_on_the_map(visit: Visit, site: Path) -> None:
+    page = visit.open(site, "claims/dynamics.prop-4.1.html")
     page.get_by_role("link", name="This claim on the map of the paper").click()
     page.wait_for_selector("#steps-map a.chosen")
     (node, frame) = (page.locator(name).bounding_box() for name in ("#steps-map a.chosen rect", "#steps-map"))
     assert node and frame and frame["x"] <= node["x"] and node["x"] + node["width"] <= frame["x"] + frame["width"]
     assert page.locator("#steps-map a.chosen").get_attribute("data-id") == "dynamics.prop-4.1" and visit.problems == []
-    page.context.close()
 
 
-def test_a_map_is_zoomed_by_buttons_keys_and_wheel_and_searched(browser: Browser, site: Path) -> None:
-    visit = Visit(browser, site, "map.html")
-    page = visit.page
+def test_a_map_is_zoomed_by_buttons_keys_and_wheel_and_searched(visit: Visit, site: Path) -> None:
+    page = visit.open(site, "map.html")
     box = page.locator("#dynamics-map")
     around = page.locator(".mapped", has=box)
 
@@ -400,7 +401,6 @@ def test_a_map_is_zoomed_by_buttons_keys_and_wheel_and_searched(browser: Browser
     assert box.locator("a:not(.other)").count() >= 1 and box.locator("a.other").count() >= 1
     around.get_by_role("searchbox").fill("no such claim")
     assert around.get_by_role("status").inner_text() == "0 found" and visit.problems == []
-    page.context.close()
 
 
 def test_a_map_is_a_picture_where_no_script_runs(browser: Browser, site: Path) -> None:
@@ -412,8 +412,8 @@ def test_a_map_is_a_picture_where_no_script_runs(browser: Browser, site: Path) -
     context.close()
 
 
-def test_a_snippet_is_copied(browser: Browser, site: Path) -> None:
-    page = Visit(browser, site, "claims/dynamics.prop-4.1.html").page
+def test_a_snippet_is_copied(visit: Visit, site: Path) -> None:
+    page = visit.open(site, "claims/dynamics.prop-4.1.html")
     page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text }")
     buttons = page.locator(".counterexample").first.locator("button.copy")
     for place, start in enumerate(("import numpy as np\n", "from verify import at_inputs\nat_inputs(")):
@@ -424,13 +424,11 @@ def test_a_snippet_is_copied(browser: Browser, site: Path) -> None:
         buttons.nth(place).click()
         wait_until(page, "window.copied !== undefined")
         assert page.evaluate("window.copied").startswith(start)
-    page.context.close()
 
 
-def test_nothing_is_lost_on_paper(browser: Browser, site: Path) -> None:
-    page = Visit(browser, site, "errata/dynamics.html", scheme="dark").page
+def test_nothing_is_lost_on_paper(visit: Visit, site: Path) -> None:
+    page = visit.open(site, "errata/dynamics.html", scheme="dark")
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.locator("header").is_hidden() and page.locator("button.copy").first.is_hidden()
     assert page.evaluate("getComputedStyle(document.querySelector('.formula')).overflowX") == "visible"
-    page.context.close()

@@ -100,9 +100,9 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", sorted(EXPRESSIONS))
-@pytest.mark.parametrize("seed", range(4))
-def test_expression_equals_its_float_value(name: str, seed: int) -> None:
-    assert disagreement(EXPRESSIONS[name], seed) < 1e-9
+def test_expression_equals_its_float_value(name: str) -> None:
+    found = {seed: disagreement(EXPRESSIONS[name], seed) for seed in range(4)}
+    assert all(distance < 1e-9 for distance in found.values()), found
 
 
 # -- planted mistakes --------------------------------------------------------------------------------------------------

@@ -6,16 +6,19 @@ runs over), its definitions do, or they are its inputs, which have shapes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 
 from tests.statements.introduced import introduced, left_of
-from verify.report.notation import FORMULAS, input_shapes, plain, prose, short, stated, table
+from verify.report.notation import FORMULAS, input_shapes, plain, prose, short, table
 from verify.report.symbols_in_latex import Node, Sign, Symbol, Words, every, nodes
 from verify.vocabulary.assumptions import Construction, Convention, Definition, text_of
 from verify.vocabulary.claims import Claim
 
 #: Signs in a script that are a label and no index: with them a symbol is another one than without.
 _LABELS = frozenset({"*", r"\star", r"\ast", r"\max", r"\min", r"\perp", r"\infty", r"\bullet"})
+#: What uses symbols and what defines them reads the same texts, and many claims have the same assumptions.
+formula_of, plain_of = functools.cache(nodes), functools.cache(plain)
 _COMMAS = (Sign(","), Sign(";"), Sign(":"), Sign("("), Sign(")"))
 
 
@@ -28,10 +31,12 @@ def undefined(claim: Claim) -> list[str]:
 
 def used(claim: Claim) -> Iterator[Symbol]:
     """Every symbol of a claim's statement, assumptions and remarks."""
-    yield from every(stated(claim))
+    yield from every(formula_of(claim.statement))
+    for item in claim.assumptions:
+        yield from every(plain_of(text_of(item)))
     for text in remarks(claim):
         for formula in FORMULAS.findall(text):
-            yield from every(nodes(formula))
+            yield from every(formula_of(formula))
 
 
 def remarks(claim: Claim) -> list[str]:
@@ -45,16 +50,16 @@ def defined_by(claim: Claim) -> set[str]:
     """Short forms of the symbols that a claim introduces, defines or takes as inputs."""
     whole = table(claim)
     found = {short(name) for name in (*input_shapes(claim), *claim.sizes)}
-    found |= introduced(claim.statement, whole=whole)
+    found |= introduced(formula_of(claim.statement), whole=whole)
     for item in claim.assumptions:
-        read = plain(text_of(item))
+        read = plain_of(text_of(item))
         found |= introduced(read, whole=whole)
         if isinstance(item, (Definition, Convention, Construction)):
             found |= _subjects(read)
     for text in remarks(claim):
         found |= introduced(prose(text), whole=whole)
         for formula in FORMULAS.findall(text):
-            found |= introduced(formula, prose=True, whole=whole)
+            found |= introduced(formula_of(formula), prose=True, whole=whole)
     return found
 
 
