@@ -14,6 +14,7 @@ import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their for
 from verify.arithmetics.symbols.difference import Side, parts_of
 from verify.arithmetics.symbols.indexed import Indexed, named
 from verify.arithmetics.tracing import traced_inputs, value_of
+from verify.inputs.generators import sizes_within
 from verify.vocabulary.assumptions import Assumption
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
@@ -148,10 +149,7 @@ def sides_of(claim: Claim) -> tuple[Side, Side | None, dict[str, Side]]:
 
 def admitted_sizes(claim: Claim) -> list[dict[str, int]]:
     """Every assignment of sizes in the claim's ranges that meets its condition, smallest first."""
-    names = list(claim.sizes)
-    ranges = [range(low, high + 1) for low, high in claim.sizes.values()]
-    every = (dict(zip(names, values, strict=True)) for values in itertools.product(*ranges))
-    return sorted((sizes for sizes in every if claim.where(sizes)), key=lambda sizes: sum(sizes.values()))
+    return sizes_within(claim.sizes, claim.where)
 
 
 #: Beyond its range a size has values that many others divide, and its own times these.
