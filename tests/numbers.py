@@ -15,13 +15,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from tests.sizes import CHECKER, lines, shared_names, way_of
 from verify.checks.certified import kept, path_of
 from verify.evidence.by_rocq import assumes_no_more
 from verify.report.contents import contents_markdown
 from verify.report.coverage import COVERED, coverage_of
 from verify.report.weights import weights_of
 from verify.site.badge import counted_kinds, drawn_badge
-from verify.vocabulary import AtMost, Claim, load
+from verify.vocabulary import AtMost, Claim, Equal, HasStructure, load
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The order of the columns of the table of papers.
@@ -29,6 +30,8 @@ KINDS = ("holds", "reading", "empirical", "gap", "error", "slip", "repeated")
 #: The last section of the lists of what is not proved.
 NEW = "Not looked at more closely"
 NEW_WORDS = "Nobody has said yet what a proof of these lacks."
+#: An identity and a bound, whose ways through their proofs docs/engine.md counts.
+ON_THE_WAY = ("hessian.thm-3.2-qk", "convergence.lemma-7")
 ID = re.compile(r"`([a-z]+\.[^`]+)`")
 ONLY_IDS = re.compile(rf"({ID.pattern}[,.]?\s*)+")
 
@@ -138,7 +141,7 @@ def sections(page: str, known: set[str], lacking: list[str], first: int) -> str:
 
 
 def identities_page(page: str, claims: list[Claim]) -> str:
-    found = [c for c in claims if c.relation.kind in ("equal", "structure") and c.expects in ("holds", "reading")]
+    found = [c for c in claims if isinstance(c.relation, (Equal, HasStructure)) and c.expects in ("holds", "reading")]
     proved = sum(claim.all_sizes for claim in found)
     page = replaced(page, r"Of the \d+ claims", f"Of the {len(found)} claims")
     page = replaced(page, r"\d+ are proved for all sizes:", f"{proved} are proved for all sizes:")
@@ -167,6 +170,38 @@ def bounds_page(page: str, claims: list[Claim]) -> str:
     return sections(page, set(lacking), lacking, 2)
 
 
+def engine_page(page: str, claims: list[Claim]) -> str:
+    """What docs/engine.md says of the size of the engine: lines to the next hundred, and tenths of a line for each claim."""
+    for pattern, value in sizes(len(claims)).items():
+        page = replaced(page, pattern.replace("#", r"[\d,.]+"), pattern.replace("\\", "").replace("#", value))
+    registry = {claim.id: claim for claim in claims}
+    ways = [way_of(registry[name]) for name in ON_THE_WAY]
+    for what, numbers in zip(
+        ("is proved; a bound", "handed it", "it left before"), zip(*ways, strict=True), strict=True
+    ):
+        page = replaced(page, rf"{what} \| \d+; \d+", f"{what} | {numbers[0]}; {numbers[1]}")
+    return page
+
+
+def sizes(claims: int) -> dict[str, str]:
+    """The numbers that follow from the files alone, each by the words around it, with # in its place."""
+    checker = lines(f"verify/{CHECKER}")
+
+    def hundreds(*folders: str) -> str:
+        return f"{round(sum(map(lines, folders)), -2):,}"
+
+    return {
+        rf"\(`verify/{CHECKER}`, # lines\)": f"{checker:,}",
+        r"lines\) \| # \| 27,000": f"{round(lines('verify') - checker, -2):,}",
+        r"each of the # claims": f"{claims:,}",
+        r"on average \| # \|": f"{lines('theorems') / claims:.1f}",
+        r"`arithmetics/norms` have # lines": hundreds("verify/arithmetics/symbols", "verify/arithmetics/norms"),
+        r"The gate has # lines": hundreds("verify/gate"),
+        r"the report and its site #\.": hundreds("verify/report", "verify/site"),
+        r"with one of the theorems \| # \|": str(len(shared_names())),
+    }
+
+
 def contents(page: str, claims: list[Claim], key: str) -> str:
     lines = "\n".join(contents_markdown(claim for claim in claims if claim.paper.key == key))
     return between(page, "<!-- contents -->", "<!-- end -->", f"\n{lines}\n")
@@ -192,6 +227,7 @@ def files(claims: list[Claim]) -> dict[Path, Callable[[str, list[Claim]], str]]:
         docs / "verdicts.svg": badge,
         docs / "all-sizes.md": identities_page,
         docs / "bounds.md": bounds_page,
+        docs / "engine.md": engine_page,
     }
     for key in sorted({claim.paper.key for claim in claims}):
         found[docs / "papers" / f"{key}.md"] = lambda page, claims, key=key: contents(page, claims, key)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import flint
@@ -27,6 +29,7 @@ from verify.inputs.generators import (
     size_features,
     systematic,
 )
+from verify.inputs.witnesses import file_of
 from verify.matrix import singular_values, softmax
 from verify.vocabulary import Claim, Equal, InputError, Paper, Real, RegistryError, Shape, Size
 
@@ -391,3 +394,9 @@ def test_unannotated_parameters_are_refused():
 
 def test_shapes_resolve_names_and_numbers():
     assert Shape("1", "L").resolve({"L": 4}) == (1, 4)
+
+
+def test_claims_of_a_script_have_their_kept_inputs_where_it_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as in `python script.py`
+    assert file_of("__main__") == Path("witnesses.json")
+    assert file_of("theorems.osa.definitions").parent.name == "osa"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.numbers import certified, kind_of
+from tests.numbers import certified, kind_of, sizes
 from tests.test_released import needs_a_release
 from verify.cli import main
 from verify.report.citations import edition, link, reference
@@ -189,3 +189,12 @@ def test_the_citation_names_what_the_package_is() -> None:
         (stated,) = re.findall(rf'^{name} = "(.*)"$', project, flags=re.MULTILINE)
         assert f"{name}: {stated}" in text
     assert "doi:" not in text and "identifiers:" not in text, "no identifier that nobody has given"
+
+
+def test_the_engine_is_about_as_large_as_its_page_says() -> None:
+    """Within 2 percent: a change of a few lines is no reason to write the page anew."""
+    page = (ROOT / "docs/engine.md").read_text(encoding="utf-8")
+    for pattern, value in sizes(len(load())).items():
+        (said,) = re.findall(pattern.replace("#", r"([\d,.]*\d)"), page)
+        said, found = (float(number.replace(",", "")) for number in (said, value))
+        assert abs(said - found) <= 0.02 * found, pattern

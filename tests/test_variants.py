@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import numpy as np
 import pytest
 
 from tests import claims_that_fail as toy
@@ -225,3 +226,12 @@ def test_an_oracle_of_something_else_is_named() -> None:
     declared.oracle(lambda x, V: x)
     with pytest.raises(RegistryError, match=r"lambda> takes V; expected some of the claim's inputs x"):
         declared.evaluate(declared.the_oracle, {"x": 1.0})
+
+
+def test_a_formula_that_works_in_place_leaves_the_inputs_of_its_variant_alone() -> None:
+    def doubled(x: Any) -> Any:
+        x *= 2
+        return x
+
+    variant = of_value(lambda value, x: value - x, doubled)
+    assert (variant(x=np.array([1.0, 3.0])) == np.array([1.0, 3.0])).all()

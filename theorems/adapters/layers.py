@@ -95,25 +95,28 @@ def torch_attention_layer(module: Any) -> Function:
 
 
 @recognise("transformer.layer_norm", "torch.nn.modules.normalization.LayerNorm")
+@recognise("transformer.layer_norm_of_samples", "torch.nn.modules.normalization.LayerNorm")
+@recognise("transformer.layer_norm_of_matrices", "torch.nn.modules.normalization.LayerNorm")
 def torch_layer_norm(module: Any) -> Function:
-    """torch.nn.LayerNorm over the last axis."""
+    """torch.nn.LayerNorm over the last axes, as many as the gain has."""
 
     def adapted(X: Any, gamma: Any, beta: Any, epsilon: Any) -> Any:
-        made = module_class(module)(X.shape[1], eps=float(epsilon), device="meta", dtype=X.dtype)
+        made = module_class(module)(tuple(gamma.shape), eps=float(epsilon), device="meta", dtype=X.dtype)
         return call_module(made, {"weight": gamma, "bias": beta}, X)
 
     return titled(adapted, module)
 
 
-@recognise(
-    "transformer.rms_norm", "torch.nn.modules.normalization.RMSNorm",
-    "transformers.models.llama.modeling_llama.LlamaRMSNorm",
-)  # fmt: skip
+_RMS_NORMS = ("torch.nn.modules.normalization.RMSNorm", "transformers.models.llama.modeling_llama.LlamaRMSNorm")
+
+
+@recognise("transformer.rms_norm", *_RMS_NORMS)
+@recognise("transformer.rms_norm_of_samples", *_RMS_NORMS)
 def torch_rms_norm(module: Any) -> Function:
     """torch.nn.RMSNorm over the last axis, or transformers' LlamaRMSNorm, which computes in float32."""
 
     def adapted(X: Any, gamma: Any, epsilon: Any) -> Any:
-        made = module_class(module)(X.shape[1], eps=float(epsilon))
+        made = module_class(module)(X.shape[-1], eps=float(epsilon))
         return call_module(made, {"weight": gamma}, X)
 
     return titled(adapted, module)

@@ -178,39 +178,3 @@ MATRICES.variant("each row is normalised by itself")(
 MATRICES.variant("the gain of the first row is that of all")(
     lambda X, gamma, beta, epsilon: _over((1, 2))(X, epsilon) * gamma[:1] + beta
 )
-
-
-@recognise("transformer.layer_norm_of_samples", "torch.nn.modules.normalization.LayerNorm")
-def torch_layer_norm_of_samples(module: Any) -> Callable[..., Any]:
-    """torch.nn.LayerNorm over the last of three axes."""
-
-    def adapted(X: Any, gamma: Any, beta: Any, epsilon: float) -> Any:
-        made = module_class(module)(X.shape[2], eps=epsilon, device="meta", dtype=X.dtype)
-        return call_module(made, {"weight": gamma, "bias": beta}, X)
-
-    return titled(adapted, module)
-
-
-@recognise("transformer.layer_norm_of_matrices", "torch.nn.modules.normalization.LayerNorm")
-def torch_layer_norm_of_matrices(module: Any) -> Callable[..., Any]:
-    """torch.nn.LayerNorm over the last two of three axes."""
-
-    def adapted(X: Any, gamma: Any, beta: Any, epsilon: float) -> Any:
-        made = module_class(module)(tuple(X.shape[1:]), eps=epsilon, device="meta", dtype=X.dtype)
-        return call_module(made, {"weight": gamma, "bias": beta}, X)
-
-    return titled(adapted, module)
-
-
-@recognise(
-    "transformer.rms_norm_of_samples", "torch.nn.modules.normalization.RMSNorm",
-    "transformers.models.llama.modeling_llama.LlamaRMSNorm",
-)  # fmt: skip
-def rms_norm_module_of_samples(module: Any) -> Callable[..., Any]:
-    """torch.nn.RMSNorm over the last of three axes, or LlamaRMSNorm, which computes in float32."""
-
-    def adapted(X: Any, gamma: Any, epsilon: float) -> Any:
-        made = module_class(module)(X.shape[2], eps=epsilon)
-        return call_module(made, {"weight": gamma}, X)
-
-    return titled(adapted, module)

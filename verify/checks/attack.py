@@ -36,6 +36,10 @@ class Attack(Generic[R]):
         """The checks that gather evidence about `claim`, primary first; declared counterexamples come after them."""
         raise NotImplementedError
 
+    def proved(self, claim: Claim, settings: Settings) -> Record:
+        """The check `proved`, of claims that are marked as proved for all sizes; it loads its arithmetic when it runs."""
+        raise NotImplementedError
+
     def compared(self, claim: Claim) -> tuple[Callable[..., Any], Callable[..., Any] | None] | None:
         """Both sides as functions of inputs, the second None where the first has to vanish; None if floats do not decide."""
         return None

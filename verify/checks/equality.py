@@ -72,12 +72,17 @@ class EqualityAttack(Attack[Equal | HasStructure]):
         if claim.exact:
             checks.append(Check("exact", "exact", self.decided))
         if claim.all_sizes:
-            checks.append(Check("proved", "symbols", _proved))
+            checks.append(Check("proved", "symbols", self.proved))
         if claim.proved_at_sizes:
             checks.append(Check("proved at sizes", "polynomials", proved_at_sizes))
         if claim.scales:
             checks.append(Check("at scale", "ball", self.scaled))
         return checks
+
+    def proved(self, claim: Claim, settings: Settings) -> Record:
+        from verify.checks.proofs import proved
+
+        return proved(claim, settings)
 
     # -- floats against the oracle -------------------------------------------------------------------------------------
 
@@ -477,13 +482,6 @@ class StructureAttack(EqualityAttack):
 
     def mutated(self, claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
         return defect_of(claim, function)
-
-
-def _proved(claim: Claim, settings: Settings) -> Record:
-    # sympy and the forms of the primitives are loaded when a proof is asked for
-    from verify.checks.proofs import proved
-
-    return proved(claim, settings)
 
 
 def _underflows(claim: Claim, functions: Sequence[Callable[..., Any]], raw: dict[str, Any], index: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,8 @@ from verify.arithmetics import Constant, Kind, LargeBalls, Surd, exact_scalar, t
 from verify.checks.settings import Settings, torch_dtype
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported, NotFiniteError
-from verify.vocabulary.shapes import Size, alike, own_copy
+from verify.vocabulary.shapes import Size, alike
+from verify.vocabulary.variants import of_value
 
 #: What evaluating an expression outside its domain, or beyond the precision of balls, raises.
 UNDEFINED = (ArithmeticUnsupported, ZeroDivisionError, NotFiniteError)
@@ -163,16 +163,4 @@ def exact_text(x: Any) -> str:
 
 def defect_of(claim: Claim, function: Callable[..., Any]) -> Callable[..., Any]:
     """The structural defect of the value of `function`, as a function of the claim's inputs."""
-    structure = claim.the_part("structure")
-    wanted = [name for name in inspect.signature(structure).parameters if name != "value"]
-    own = list(inspect.signature(function).parameters)
-    names = list(dict.fromkeys(own + wanted))
-
-    def defect(**inputs: Any) -> Any:
-        value = function(**own_copy({name: inputs[name] for name in own}))
-        return structure(value, **{name: inputs[name] for name in wanted})
-
-    defect.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
-    )
-    return defect
+    return of_value(claim.the_part("structure"), function)

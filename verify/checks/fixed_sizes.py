@@ -20,13 +20,12 @@ import numpy as np
 from verify.arithmetics import exact_scalar, polynomial_for_expm
 from verify.arithmetics.rational_functions import Field, Quotient, RootsNeeded, entry_name, within, without_decisions
 from verify.checks.asked_kinds import AT_SIZES, kind_asked
-from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, defect_of, flat_objects, one_of, shapes_differ
+from verify.checks.evaluation import UNDEFINED, as_balls, at_objects, flat_objects, one_of, shapes_differ
 from verify.checks.record import SEPARATION, UPHELD, VIOLATED, Record, blank, scored, separation_of
 from verify.checks.settings import Settings
 from verify.inputs.generators import Draw, telling_sizes
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import ArithmeticUnsupported
-from verify.vocabulary.relations import HasStructure
 from verify.vocabulary.shapes import Shape, Size
 
 #: How often exponents may have to be divided anew, each time evaluating from the start.
@@ -92,7 +91,7 @@ def _decide(claim: Claim, sizes: Mapping[str, int], seed: int, field: Field) -> 
             raw[name] = field.array(name, spec.resolve(sizes))
         else:
             raw[name] = field.generator(field.names.index(name))
-    formula, oracle, mutants = _sides(claim)
+    formula, oracle, mutants = claim.sides()
     with within(field), without_decisions():
         inputs = claim.prepare(raw)
         _require_hypotheses(claim, inputs)
@@ -128,14 +127,6 @@ def _decide(claim: Claim, sizes: Mapping[str, int], seed: int, field: Field) -> 
         agrees,
         polynomials=bool(field.coefficients),
     )
-
-
-def _sides(claim: Claim) -> tuple[Callable[..., Any], Callable[..., Any] | None, dict[str, Callable[..., Any]]]:
-    """Formula, oracle (None for a structure, whose defect vanishes) and mutants."""
-    if isinstance(claim.relation, HasStructure):
-        mutants = {mutant.name: defect_of(claim, mutant.function) for mutant in claim.mutants}
-        return defect_of(claim, claim.the_formula), None, mutants
-    return claim.the_formula, claim.the_oracle, {mutant.name: mutant.function for mutant in claim.mutants}
 
 
 def _require_hypotheses(claim: Claim, inputs: Mapping[str, Any]) -> None:

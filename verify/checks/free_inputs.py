@@ -18,7 +18,7 @@ from verify.arithmetics import precision
 from verify.checks.decisions import PRECISIONS, Decision
 from verify.checks.evaluation import UNDEFINED, defect_of, flat_objects, flat_tensor
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.relations import Equal, HasStructure
+from verify.vocabulary.relations import HasStructure
 from verify.vocabulary.shapes import Shape
 
 #: Steps of the search for inputs that meet the conditions, and how well they are met at the end, relative to the inputs.
@@ -158,7 +158,7 @@ def excess(claim: Claim, inputs: Mapping[str, Any]) -> float | None:
             right = flat_tensor(claim.evaluate(claim.the_formula, inputs), like)
             left = flat_tensor(claim.evaluate(claim.the_oracle, inputs), like)
             size = float(left.abs().max()) + float(right.abs().max())
-            difference = (left - right).abs() if isinstance(claim.relation, Equal) else left - right
+            difference = left - right if claim.relation.one_sided else (left - right).abs()
     except (RuntimeError, ZeroDivisionError, ValueError, TypeError, IndexError):
         return None
     if not bool(difference.isfinite().all()) or difference.numel() == 0:
@@ -176,14 +176,12 @@ def certainly_broken(claim: Claim, inputs: Mapping[str, Any]) -> bool:
     with precision(PRECISIONS[0]):
         near = {name: _ball_around(value, MET if equations else 0.0) for name, value in inputs.items()}
         try:
-            if isinstance(claim.relation, HasStructure):
-                defect = flat_objects(claim.evaluate(defect_of(claim, claim.the_formula), near))
-                return any(not flint.arb(entry).contains(0) for entry in defect)
-            right = flat_objects(claim.evaluate(claim.the_formula, near))
-            left = flat_objects(claim.evaluate(claim.the_oracle, near))
+            formula, oracle, _ = claim.sides()
+            right = flat_objects(claim.evaluate(formula, near))
+            left = flat_objects(claim.evaluate(oracle, near)) if oracle is not None else np.zeros_like(right)
         except (*UNDEFINED, ValueError, TypeError):
             return False
-        if isinstance(claim.relation, Equal):
+        if not claim.relation.one_sided:
             return any(not flint.arb(x - y).contains(0) for x, y in np.broadcast(left, right))
         decision = Decision.of(left, right)
         return decision is not None and decision.certain

@@ -27,7 +27,12 @@ class GrowthAttack(Attack[OrderOfGrowth]):
     """Exponents of cost / formula along every direction of growing sizes."""
 
     def checks(self, claim: Claim, settings: Settings) -> list[Check]:
-        return [Check("order", "counted", self.counted)] + [Check("proved", "norms", _proved)] * claim.all_sizes
+        return [Check("order", "counted", self.counted)] + [Check("proved", "norms", self.proved)] * claim.all_sizes
+
+    def proved(self, claim: Claim, settings: Settings) -> Record:
+        from verify.checks.order_proofs import proved_order
+
+        return proved_order(claim, settings)
 
     def violation(self, formula: np.ndarray, oracle: np.ndarray) -> np.ndarray:
         raise RegistryError("no inputs of one size are a counterexample to an order of growth")
@@ -105,13 +110,6 @@ class GrowthAttack(Attack[OrderOfGrowth]):
                 for pair in itertools.pairwise(ratios)
             ]
         )
-
-
-def _proved(claim: Claim, settings: Settings) -> Record:
-    """Loads the arithmetic of norms only where a claim asks for it."""
-    from verify.checks.order_proofs import proved_order
-
-    return proved_order(claim, settings)
 
 
 def _resolution(exponents: np.ndarray) -> np.ndarray:

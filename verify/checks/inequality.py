@@ -142,8 +142,13 @@ class BoundAttack(Attack[AtMost]):
         if claim.scales:
             checks.append(Check("at scale", "ball", self.scaled))
         if claim.all_sizes:
-            checks.append(Check("proved", "norms", _proved))
+            checks.append(Check("proved", "norms", self.proved))
         return checks
+
+    def proved(self, claim: Claim, settings: Settings) -> Record:
+        from verify.checks.bound_proofs import proved_bound
+
+        return proved_bound(claim, settings)
 
     # -- the attack ----------------------------------------------------------------------------------------------------
 
@@ -424,13 +429,6 @@ class BoundAttack(Attack[AtMost]):
             tightest_ratio=ratio,
             message=message,
         )
-
-
-def _proved(claim: Claim, settings: Settings) -> Record:
-    # sympy and the forms of the primitives are loaded when asked for
-    from verify.checks.bound_proofs import proved_bound
-
-    return proved_bound(claim, settings)
 
 
 def _largest(score: Any, usable: Any, count: int) -> list[int]:

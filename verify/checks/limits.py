@@ -42,7 +42,12 @@ class LimitAttack(Attack[TendsTo]):
     def checks(self, claim: Claim, settings: Settings) -> list[Check]:
         if isinstance(self.relation.rate, QuadraticRate) or self.relation.rate.deterministic:
             return [Check("rate", "ball", self.deterministic)]
-        return [Check("rate", "float64", self.random)] + [Check("proved", "symbols", _proved)] * claim.all_sizes
+        return [Check("rate", "float64", self.random)] + [Check("proved", "symbols", self.proved)] * claim.all_sizes
+
+    def proved(self, claim: Claim, settings: Settings) -> Record:
+        from verify.checks.limit_proofs import proved_limit
+
+        return proved_limit(claim, settings)
 
     # -- deterministic sequences ---------------------------------------------------------------------------------------
 
@@ -220,13 +225,6 @@ class LimitAttack(Attack[TendsTo]):
         orders = np.stack([np.ones_like(spread), spread, spread**2], axis=1)
         weights = np.linalg.pinv(orders / spread[:, None])[0] / spread
         return sum(weight * samples for weight, samples in zip(weights.tolist(), at_scale, strict=True))
-
-
-def _proved(claim: Claim, settings: Settings) -> Record:
-    """Loads the arithmetics of proofs only where a claim asks for one."""
-    from verify.checks.limit_proofs import proved_limit
-
-    return proved_limit(claim, settings)
 
 
 def _samples(

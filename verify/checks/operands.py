@@ -15,11 +15,10 @@ import verify.arithmetics.symbols  # noqa: F401  (gives the primitives their for
 from verify.arithmetics.symbols.difference import Side, parts_of
 from verify.arithmetics.symbols.indexed import Indexed, named
 from verify.arithmetics.tracing import traced_inputs, value_of
-from verify.checks.evaluation import defect_of
+from verify.inputs.generators import sizes_within
 from verify.vocabulary.assumptions import Assumption
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
-from verify.vocabulary.relations import HasStructure
 from verify.vocabulary.shapes import Real, Shape, Spec, parameter_names
 
 #: A size that reaches this is large.
@@ -134,15 +133,17 @@ def _is_as_drawn(value: Any, name: str, drawn: Mapping[str, Any]) -> bool:
 
 
 def sides_of(claim: Claim) -> tuple[Side, Side | None, dict[str, Side]]:
-    """Formula, oracle (None for a structure, whose defect vanishes) and mutants as functions of the prepared inputs."""
-    structure = isinstance(claim.relation, HasStructure)
+    """The sides of a claim and its mutants, as functions of the prepared inputs."""
+    formula, oracle, mutants = claim.sides()
 
     def side(function: Any) -> Side:
-        own = defect_of(claim, function) if structure else function
-        return lambda prepared: claim.evaluate(own, prepared)
+        return lambda prepared: claim.evaluate(function, prepared)
 
-    oracle = None if structure else side(claim.the_oracle)
-    return side(claim.the_formula), oracle, {mutant.name: side(mutant.function) for mutant in claim.mutants}
+    return (
+        side(formula),
+        side(oracle) if oracle is not None else None,
+        {name: side(each) for name, each in mutants.items()},
+    )
 
 
 # -- sizes --------------------------------------------------------------------------------------------------------------
@@ -150,10 +151,7 @@ def sides_of(claim: Claim) -> tuple[Side, Side | None, dict[str, Side]]:
 
 def admitted_sizes(claim: Claim) -> list[dict[str, int]]:
     """Every assignment of sizes in the claim's ranges that meets its condition, smallest first."""
-    names = list(claim.sizes)
-    ranges = [range(low, high + 1) for low, high in claim.sizes.values()]
-    every = (dict(zip(names, values, strict=True)) for values in itertools.product(*ranges))
-    return sorted((sizes for sizes in every if claim.where(sizes)), key=lambda sizes: sum(sizes.values()))
+    return sizes_within(claim.sizes, claim.where)
 
 
 #: Beyond its range a size has values that many others divide, and its own times these.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,10 @@ from verify.arithmetics import midpoints
 from verify.arithmetics.symbols.difference import Proof, float_values
 from verify.arithmetics.symbols.extents import work
 from verify.arithmetics.symbols.points import NumericPoint
-from verify.checks.evaluation import UNDEFINED, as_balls, defect_of, flat_objects, one_of
+from verify.checks.evaluation import UNDEFINED, as_balls, flat_objects, one_of
 from verify.checks.operands import admitted_sizes, free_parameters, multiplied_sizes, real_symbol, sides_of, size_symbol
 from verify.inputs.generators import Draw
 from verify.vocabulary.claims import Claim
-from verify.vocabulary.relations import HasStructure
 from verify.vocabulary.shapes import Real, Shape, Size
 
 #: How far a normal form may be from the functions in floats, relative to the largest entry; the unit of all residuals here.
@@ -227,14 +226,13 @@ def far_spot(claim: Claim, sizes: Mapping[str, int], seed: int) -> SpotCheck:
 
 def agree_in_balls(claim: Claim, sizes: Mapping[str, int], seed: int) -> bool | None:
     """Whether no entry of one side certainly differs from that of the other; None where none of the draws has a value."""
-    structure = isinstance(claim.relation, HasStructure)
-    formula: Callable[..., Any] = defect_of(claim, claim.the_formula) if structure else claim.the_formula
+    formula, oracle, _ = claim.sides()
     for attempt in range(BALL_TRIES):
         draw = Draw(tuple(sizes.items()), "generic", seed + attempt)
         with contextlib.suppress(*UNDEFINED):
             inputs = claim.prepare(as_balls(one_of(claim, draw.arrays(claim, 1), 0)))
             left = flat_objects(claim.evaluate(formula, inputs))
-            right = np.zeros_like(left) if structure else flat_objects(claim.evaluate(claim.the_oracle, inputs))
+            right = np.zeros_like(left) if oracle is None else flat_objects(claim.evaluate(oracle, inputs))
             pairs = [(flint.arb(one), flint.arb(other)) for one, other in zip(left, right, strict=True)]
             if all(one.is_finite() and other.is_finite() for one, other in pairs):
                 return all(one.overlaps(other) for one, other in pairs)

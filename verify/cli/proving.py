@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,12 @@ from verify.cli.shared import ids
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError
 from verify.vocabulary.registry import Registry, load
-from verify.vocabulary.relations import PROVABLE, AtMost, OrderOfGrowth, TendsTo, by_type
+from verify.vocabulary.relations import PROVABLE, AtMost, OrderOfGrowth, Relation, TendsTo, by_type
 
 if TYPE_CHECKING:
+    from verify.arithmetics.norms.derivations import BoundProof
+    from verify.checks.certified import Certified
     from verify.checks.record import Record
-    from verify.checks.settings import Settings
 
 
 def add_commands(commands: Any) -> None:
@@ -38,6 +40,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _prove(options: argparse.Namespace) -> int:
+    from verify.checks import attack_on
     from verify.checks.fixed_sizes import proved_at_sizes
     from verify.checks.record import UPHELD
     from verify.checks.settings import EFFORTS, Settings
@@ -55,7 +58,7 @@ def _prove(options: argparse.Namespace) -> int:
             refuted = ", which is refuted" if claim.expects == "refuted" else ""
             got = f"{claim.id}, of kind {claim.relation.kind!r}{refuted}"
             raise InputError("claims", f"a claim of kind {' or '.join(map(repr, PROVABLE))}", got)
-        record = _proved(claim, settings)
+        record = attack_on(claim).proved(claim, settings)
         print(proof_text(claim, record))
         wrong = _unfounded(registry, record)
         if record.outcome == UPHELD and wrong:
@@ -74,7 +77,7 @@ def _prove(options: argparse.Namespace) -> int:
         raise InputError("claims", f"a claim of kind {' or '.join(PROVABLE)}", repr(" ".join(options.claims)))
     number, seconds = 0, 0.0
     for claim in chosen:
-        record = _proved(claim, settings)
+        record = attack_on(claim).proved(claim, settings)
         wrong = _unfounded(registry, record)
         proves = record.outcome == UPHELD and not wrong
         number, seconds = number + proves, seconds + record.details["seconds"]
@@ -82,17 +85,6 @@ def _prove(options: argparse.Namespace) -> int:
         print(f"{mark} {record.details['seconds']:6.2f} s  {claim.id}  {said:.160}")
     print(f"{number} of {len(chosen)} proved for all sizes in {seconds:.1f} s")
     return 0 if number == len(chosen) else 1
-
-
-def _proved(claim: Claim, settings: Settings) -> Record:
-    """What the check `proved` finds, by the kind of the claim."""
-    from verify.checks.bound_proofs import proved_bound
-    from verify.checks.limit_proofs import proved_limit
-    from verify.checks.order_proofs import proved_order
-    from verify.checks.proofs import proved as proved_identity
-
-    prover = by_type({AtMost: proved_bound, OrderOfGrowth: proved_order, TendsTo: proved_limit}, claim.relation)
-    return (prover or proved_identity)(claim, settings)
 
 
 def _unfounded(registry: Registry, record: Record) -> list[str]:
@@ -113,10 +105,22 @@ def _keep(registry: Registry, globs: list[str]) -> int:
     return 0
 
 
-def _keep_certificates(registry: Registry, globs: list[str]) -> int:
-    from verify.checks.bound_proofs import prove_bound_claim
-    from verify.checks.certified import certified, keep, kept_of
+def _certified_anew(claim: Claim, bound: BoundProof) -> Certified:
+    """The certificate that is found of a bound, or else the one that is kept, if the checker still accepts it."""
+    from verify.checks.certified import kept_of
     from verify.checks.certified_bounds import certified_bound
+
+    found = certified_bound(claim, bound)
+    if found.line is None and (before := kept_of(claim)) is not None:
+        kept = certified_bound(claim, bound, before, anew=False)
+        return found if kept.problem else kept
+    return found
+
+
+def _keep_certificates(registry: Registry, globs: list[str]) -> int:
+    from verify.arithmetics.norms.derivations import BoundProof
+    from verify.checks.bound_proofs import prove_bound_claim
+    from verify.checks.certified import certified, keep
     from verify.checks.limit_proofs import prove_limit_claim
     from verify.checks.order_proofs import prove_order_claim
     from verify.checks.proofs import prove_claim
@@ -124,23 +128,21 @@ def _keep_certificates(registry: Registry, globs: list[str]) -> int:
     chosen = [claim for claim in registry.matching(*globs) if claim.all_sizes]
     if not chosen:
         raise InputError("claims", "one that is marked as proved for all sizes", repr(" ".join(globs)))
+    provers: dict[type[Relation], Callable[[Claim], Any]] = {
+        AtMost: lambda claim: prove_bound_claim(claim, with_mutants=False),
+        OrderOfGrowth: lambda claim: prove_order_claim(claim).bound,
+        TendsTo: lambda claim: prove_limit_claim(claim).identity,
+    }
     lines: dict[str, str | None] = {}
     failed = 0
     for claim in chosen:
-        if isinstance(claim.relation, (AtMost, OrderOfGrowth)):
-            order = prove_order_claim(claim) if isinstance(claim.relation, OrderOfGrowth) else None
-            bound = order.bound if order is not None else prove_bound_claim(claim, with_mutants=False)
-            found, reason = certified_bound(claim, bound) if bound.proved else None, bound.reason
-            if found is not None and found.line is None and (before := kept_of(claim)) is not None:
-                kept = certified_bound(claim, bound, before, anew=False)  # what an earlier search has found is not lost
-                found = found if kept.problem else kept
-        else:
-            proof = prove_limit_claim(claim).identity if isinstance(claim.relation, TendsTo) else prove_claim(claim)
-            found, reason = certified(claim, proof) if proof.proved else None, proof.reason
+        proof: Any = (by_type(provers, claim.relation) or prove_claim)(claim)
+        certify: Callable[[Claim, Any], Certified] = _certified_anew if isinstance(proof, BoundProof) else certified
+        found = certify(claim, proof) if proof.proved else None
         lines[claim.id] = found.line if found is not None and found.problem is None else None
         if found is None:
             failed += 1
-            print(f"! {claim.id}  not proved: {reason}")
+            print(f"! {claim.id}  not proved: {proof.reason}")
         elif found.problem is not None:
             failed += 1
             print(f"! {claim.id}  {found.problem}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verify.gate.arguments import named
-from verify.inputs.generators import Draw, applicable_domains, systematic
+from verify.inputs.generators import Draw, applicable_domains, sizes_within, systematic
 from verify.vocabulary.claims import Claim
 from verify.vocabulary.errors import InputError, in_one_line, shown
 
@@ -119,9 +119,7 @@ def sizes_of(claim: Claim) -> list[dict[str, int]]:
 
 @functools.lru_cache(maxsize=64)
 def _sizes(drawn: _Drawn) -> list[dict[str, int]]:
-    spans = {name: range(low, high + 1) for name, (low, high) in drawn.sizes}
-    every = (dict(zip(spans, lengths, strict=True)) for lengths in itertools.product(*spans.values()))
-    return sorted(filter(drawn.where, every), key=lambda sizes: sum(sizes.values()))
+    return sizes_within(dict(drawn.sizes), drawn.where)
 
 
 def square_draws(claim: Claim, seed: int) -> list[Draw]:

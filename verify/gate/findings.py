@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import json
-import math
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from verify.evidence.store import as_json
 from verify.gate.subject_errors import SubjectFailure
 
 #: Checks that are no claims: the values, and other comparisons of the implementation with the definition.
@@ -112,15 +112,6 @@ def _as_python(name: str, value: Any, dtype: str) -> str:
     while isinstance(first, list) and first:
         first = first[0]
     return f"{name} = torch.tensor({_short(value)}, dtype=torch.{'bool' if isinstance(first, bool) else dtype})"
-
-
-def _finite(value: Any) -> Any:
-    """A value in which numbers that JSON does not know are text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {name: _finite(each) for name, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def _short(value: Any, limit: int = 400) -> str:
@@ -238,7 +229,7 @@ class SubjectReport:
             "undecided": self.undecided,
             "kernels": dict(self.kernels),
             "not_exercised": list(self.not_exercised),
-            "findings": [_finite(asdict(finding)) for finding in self.findings],
+            "findings": [as_json(asdict(finding)) for finding in self.findings],
         }
 
     def __str__(self) -> str:

@@ -225,15 +225,28 @@ def _admissible_sizes(claim: Claim) -> tuple[Sizes, ...]:
     return found
 
 
+def sizes_within(
+    ranges: Mapping[str, tuple[int, int]], where: Callable[[Mapping[str, int]], bool]
+) -> list[dict[str, int]]:
+    """Every assignment of sizes within inclusive ranges that meets a condition, smallest first.
+
+    >>> sizes_within({"m": (1, 2), "n": (1, 2)}, lambda sizes: sizes["m"] <= sizes["n"])
+    [{'m': 1, 'n': 1}, {'m': 1, 'n': 2}, {'m': 2, 'n': 2}]
+    """
+    spans = [range(low, high + 1) for low, high in ranges.values()]
+    every = (dict(zip(ranges, values, strict=True)) for values in itertools.product(*spans))
+    return sorted(filter(where, every), key=lambda sizes: sum(sizes.values()))
+
+
 @functools.lru_cache(maxsize=4096)
 def _assignments(
     ranges: tuple[tuple[str, tuple[int, int]], ...], where: Callable[[Mapping[str, int]], bool]
 ) -> tuple[Sizes, ...]:
-    names = [name for name, _ in ranges]
-    spans = [range(low, high + 1) for _, (low, high) in ranges]
-    every = [dict(zip(names, values, strict=True)) for values in itertools.product(*spans)]
-    allowed = sorted((sizes for sizes in every if where(sizes)), key=lambda sizes: sum(sizes.values()))
-    weighted = [sizes for sizes in allowed for _ in range(3 if len(set(sizes.values())) == len(sizes) else 1)]
+    weighted = [
+        sizes
+        for sizes in sizes_within(dict(ranges), where)
+        for _ in range(3 if len(set(sizes.values())) == len(sizes) else 1)
+    ]
     return tuple(tuple(sizes.items()) for sizes in weighted)
 
 

@@ -133,9 +133,9 @@ def _fits(point: Data, claim: Claim) -> bool:
 
 
 def file_of(module: str) -> Path:
-    """The file for the claims of a module: in the folder of their paper's package."""
+    """The file for the claims of a module: in the folder of their paper's package; of a script, where it is run."""
     top, *rest = module.split(".")
-    for package in (f"{top}.{rest[0]}" if rest else top, top):
+    for package in (f"{top}.{rest[0]}" if rest else top, top) if module != "__main__" else ():
         spec = importlib.util.find_spec(package)
         if spec is not None and spec.submodule_search_locations:
             return Path(next(iter(spec.submodule_search_locations))) / FILE

@@ -43,7 +43,7 @@ from verify.vocabulary.shapes import (
     sizes_in,
     trusted_arguments,
 )
-from verify.vocabulary.variants import Variant
+from verify.vocabulary.variants import Variant, of_value
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -502,6 +502,18 @@ class Claim:
             )
         with trusted_arguments():
             return function(**own_copy({name: inputs[name] for name in names}))
+
+    def sides(self) -> tuple[Callable[..., Any], Callable[..., Any] | None, dict[str, Callable[..., Any]]]:
+        """Formula, oracle and mutants as functions of inputs; of a structure their defects, which vanish, and no oracle."""
+        mutants = {mutant.name: mutant.function for mutant in self.mutants}
+        if "structure" not in self.relation.parts:
+            return self.the_formula, self.the_oracle, mutants
+        defect = self.the_part("structure")
+        return (
+            of_value(defect, self.the_formula),
+            None,
+            {name: of_value(defect, each) for name, each in mutants.items()},
+        )
 
     def named_functions(self) -> dict[str, Callable[..., Any]]:
         """What decides the claim, by name: formula, oracle, inputs, and the parts that its relation asks for."""

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from verify.vocabulary.errors import RegistryError
+from verify.vocabulary.shapes import own_copy
 
 Function = Callable[..., Any]
 
@@ -64,7 +65,7 @@ def of_value(function: Function, formula: Function) -> Function:
     names = list(dict.fromkeys(needed + own))
 
     def variant(**inputs: Any) -> Any:
-        value = formula(**{name: inputs[name] for name in needed})
+        value = formula(**own_copy({name: inputs[name] for name in needed}))  # it may work in place
         return function(value=value, **{name: inputs[name] for name in own})
 
     return _with_parameters(variant, names)

@@ -298,22 +298,19 @@ LOSS = Claim(CONVERGENCE, "convergence.loss-init-sqrt-n", label="C.3, C.4", name
         $\delta = 1/2$, 1/8 and 1/32.""")  # fmt: skip
 
 
-BOUNDED_LABELS = Claim(CONVERGENCE, "convergence.loss-init-bounded-labels", label="C.3, C.4, for bounded labels",
+LOSS.inputs(drawn(X=Samples, d_m=Width))
+LOSS.formula(loss_bound)
+LOSS.part("laws", large_losses)
+LOSS.mutant("without sqrt(N)", "math.sqrt(N) -> 1")
+LOSS.mutant("N^{1/4}", "math.sqrt(N) -> N ** 0.25")
+
+BOUNDED_LABELS = LOSS.corrected("convergence.loss-init-bounded-labels", label="C.3, C.4, for bounded labels",
     statement=r"""|y_n|\le C_y,\ \|X_n\|_F\le\sqrt{d_s}C_x:\ \text{with probability at least }1-\delta,\
         \sqrt{2\ell(\theta^0)}\le\sqrt N\big(C_y+(v/\delta)^{1/2}\big),\ v=\tfrac12\eta_O\eta_V\tau_1^2d_md_s^3C_x^2""",
     assumptions=[TABLE_1, Definition("f with the sum over tokens, labels all 1 = C_y", by=large_losses)],
-    levels={"delta": DELTAS},
-    name="loss at initialisation, bounded labels", relation=LOSS.relation, sizes=LOSS.sizes,
-    corrects="convergence.loss-init-sqrt-n", of_project=True,
+    levels={"delta": DELTAS}, name="loss at initialisation, bounded labels", mutants=True,
     note=r"""Tested at $\delta = 1/2$, 1/8 and 1/32. For the average over tokens $v$ is $d_s^2$ times smaller.""")  # fmt: skip
-
-
-for claim in (LOSS, BOUNDED_LABELS):
-    claim.inputs(drawn(X=Samples, d_m=Width))
-    claim.formula(loss_bound)
-    claim.part("laws", large_losses)
-    claim.mutant("without sqrt(N)", "math.sqrt(N) -> 1")
-    claim.mutant("N^{1/4}", "math.sqrt(N) -> N ** 0.25")
+BOUNDED_LABELS.formula(loss_bound)
 
 
 @checked

@@ -104,6 +104,7 @@ THM_3 = Claim(NTK, "convergence.thm-3", label="Theorem 3", name="Hessian norm an
 )  # fmt: skip
 
 
+@THM_3.inputs
 def weights_as_one(X: Tokens, W_Q: QueryWeights, W_K: KeyWeights, W_V: ValueWeights, w_O: OutputWeights,
                    R: Radius) -> dict[str, Any]:  # fmt: skip
     return {"X": X, "theta": joined(W_Q, W_K, W_V, w_O), "R": R}
@@ -115,19 +116,22 @@ def hessian_bound(X: Tokens, theta: Theta, R: Radius) -> Any:
     return hessian_constant(X, R) / sqrt(theta.shape[0])
 
 
+@THM_3.oracle
 def hessian_norm(X: Tokens, theta: Theta) -> Any:
     """||H||_2 by differentiation."""
     return spectral_norm(hessian(network, ("theta", "theta"))(X, theta) + X.sum() * 0)
 
 
-def _small_tokens(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+@THM_3.domain("small tokens")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Equal small tokens, all neurons active: the block of O and V rules, and at d_s = 1 attains the bound."""
     arrays["X"][:] = 2.0**-12
     for name in WEIGHTS:
         arrays[name][:] = np.abs(arrays[name]) + 2.0**-8
 
 
-def _large_attention(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
+@THM_3.domain("attention of large weights")
+def _(arrays: dict[str, Any], sizes: dict[str, int], rng: np.random.Generator) -> None:
     """Large constant weights and moderate tokens: the blocks of Q and K rule."""
     arrays["X"][:] *= rng.choice([0.25, 0.5, 1.0], (len(arrays["X"]), 1, 1))
     for name in ("W_Q", "W_K"):
@@ -136,35 +140,25 @@ def _large_attention(arrays: dict[str, Any], sizes: dict[str, int], rng: np.rand
         arrays[name][:] = 3.0
 
 
-THM_3_NTK = Claim(NTK, "convergence.thm-3-ntk", label="Theorem 3, under NTK initialisation, with its constant",
+THM_3.mutant("1/d_m, as the proof has it for the block of O and V", "sqrt(theta.shape[0]) -> theta.shape[0]")
+THM_3.mutant(
+    "tau_1 d_s B dropped: no block of O and V",
+    "hessian_constant(X, R) -> hessian_constant(X, R) - frobenius_norm(X) * X.shape[0]",
+)
+THM_3.mutant("no blocks but that of O and V", lambda X, theta: frobenius_norm(X) * X.shape[0] / sqrt(theta.shape[0]))
+
+THM_3_NTK = THM_3.corrected("convergence.thm-3-ntk", label="Theorem 3, under NTK initialisation, with its constant",
     statement=r"""\eta_O=\eta_V=\eta_Q=\eta_K=1,\ \tau_1=d_m^{-1/2},\ \tau_0=d_m^{-1},\ d_m\ge d,\
         \|\theta^t-\theta^0\|_2\le R:\ \text{with probability at least }1-8e^{-d_m/2},\text{ wherever }f\text{ is twice
         differentiable},\ \|H(\theta^t)\|_2\le d_m^{-1/2}\big(2c^4B^5+(\tfrac12+\sqrt2)c^2\sqrt{d_s}B^3+d_sB\big),\ c=3+R,\
         B=\|X\|_F\le\sqrt{d_s}C_x""",
-    assumptions=[Assumption("R > 0", positive=lambda R: stacked([R]))],
-    name="Hessian norm under NTK initialisation", relation=AtMost(ascent=False),
-    sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)}, corrects="convergence.thm-3", of_project=True,
+    name="Hessian norm under NTK initialisation", sizes={"d_s": (1, 3), "d": (1, 2), "d_m": (1, 4)}, mutants=True,
     note=r"""Derived as in the note of convergence.thm-3. Only the probability needs $d_m \ge d$: for fewer neurons the
         weights are longer than $3 \sqrt{d_m}$ as a rule. For the average pooling of Eq. (1.2) the Hessian is $d_s$ times
         smaller.""")  # fmt: skip
 
 
 THM_3_NTK.formula(hessian_bound)
-
-
-for claim in (THM_3, THM_3_NTK):
-    claim.inputs(weights_as_one)
-    claim.oracle(hessian_norm)
-    claim.domain("small tokens")(_small_tokens)
-    claim.domain("attention of large weights")(_large_attention)
-    claim.mutant("1/d_m, as the proof has it for the block of O and V", "sqrt(theta.shape[0]) -> theta.shape[0]")
-    claim.mutant(
-        "tau_1 d_s B dropped: no block of O and V",
-        "hessian_constant(X, R) -> hessian_constant(X, R) - frobenius_norm(X) * X.shape[0]",
-    )
-    claim.mutant(
-        "no blocks but that of O and V", lambda X, theta: frobenius_norm(X) * X.shape[0] / sqrt(theta.shape[0])
-    )
 
 
 def lecun_network(X: Any, theta: Any) -> Any:

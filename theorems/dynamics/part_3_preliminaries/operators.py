@@ -140,14 +140,14 @@ RMS_NORM.mutant("gain squared, sign lost", "rms_norm(Y, gamma) -> rms_norm(Y, ga
 RMS_NORM.mutant("half the gain", "rms_norm(Y, gamma) -> rms_norm(Y, gamma) * rational(1, 2)")
 
 
-RMS_NORM_SCALED = Claim(GAIN_AND_ROWS, "dynamics.eq-6-root-mean-square",
+RMS_NORM_SCALED = RMS_NORM.corrected("dynamics.eq-6-root-mean-square",
     label="Eq. (6) gain for gain, with the factor sqrt(D)", name="RMSNorm by the root mean square",
     statement=r"""\text{RMSNorm (Zhang and Sennrich, 2019):
         }\operatorname{RMSNorm}(Y)_{[i,:]}=\operatorname{diag}(\gamma) \,Y_{[i,:]}/\sqrt{\|Y_{[i,:]}\|^2/D}=\sqrt
         D\operatorname{diag}(\gamma)\,\Pi(Y)_{[i,:]};\ \Pi\text{ is the special case }\gamma=\mathbf 1/\sqrt D""",
     assumptions=[NO_ZERO_ROW],
     without_domains={"repeated singular values": "of a column of radii one entry is not 0: the other rows vanish"},
-    relation=Equal(), all_sizes=True, of_project=True, corrects="dynamics.eq-6-rmsnorm",
+    all_sizes=True,
     note=r"With the same gain Eq. (6) is shorter by the factor $\sqrt D$ than the normalisation it is named after.",
 )  # fmt: skip
 
@@ -158,7 +158,6 @@ def scaled_unit_norm(Y: Tokens, gamma: Gain) -> Any:
     return normalisation(Y) @ (eye(Y.shape[1]) * gamma.reshape(1, -1)) * sqrt(Y.shape[1])
 
 
-RMS_NORM_SCALED.oracle(root_mean_square_norm)
 RMS_NORM_SCALED.mutant("factor sqrt(D) dropped, as in Eq. (6)", rms_norm)
 RMS_NORM_SCALED.mutant("factor D", lambda Y, gamma: rms_norm(Y, gamma) * Y.shape[1])
 RMS_NORM_SCALED.mutant("gain dropped", lambda Y: normalisation(Y) * sqrt(Y.shape[1]))

@@ -11,8 +11,9 @@ from typing import Any
 from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta, Heads, QueryWeights, SquareWeights, Tokens, attention_head, multi_head_attention,
+    Beta, Heads, QueryWeights, SquareWeights, Tokens, multi_head_attention,
 )  # fmt: skip
+from theorems.dynamics.part_3_preliminaries.operators import summed_heads
 from theorems.dynamics.part_4_energy.multi_head import (
     ORTHONORMAL_BLOCKS, WHOLE_BLOCKS, SharedBasis, multi_head_energy, pairs_of_blocks, products, symmetric_parts,
 )  # fmt: skip
@@ -39,19 +40,11 @@ def heads_of(W_Q: Any, W_K: Any, H: int) -> list[Any]:
     return mapped(lambda Q, K: Q @ K.T, parts(W_Q, H, 1), parts(W_K, H, 1))
 
 
-def heads_through_output(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Any:
-    """sum_h softmax(beta X A_h X^T) X W_h^V W_h^O, shape (S, D): each W_h^V of Proposition 4.2 read as W_h^V W_h^O."""
-
-    def head(Q: Any, K: Any, V: Any, O: Any) -> Any:
-        return attention_head(X, Q, K, V, beta) @ O
-
-    return added(mapped(head, *(parts(W, H, 1) for W in (W_Q, W_K, W_V)), parts(W_O, H, 0)))
-
-
 # -- the constraints of Proposition 4.2 --------------------------------------------------------------------------------
 
+#: Each W_h^V of Proposition 4.2 is read as W_h^V W_h^O.
 DRIVE_THROUGH_OUTPUT = Definition(
-    r"dX/dt = \sum_h softmax(\beta X A_h X^\top) X W_h^V W_h^O, A_h = W_h^Q W_h^{K\top}", by=heads_through_output
+    r"dX/dt = \sum_h softmax(\beta X A_h X^\top) X W_h^V W_h^O, A_h = W_h^Q W_h^{K\top}", by=summed_heads
 )
 ENERGY_12 = Definition("the energy (12)", by=multi_head_energy)
 
@@ -96,7 +89,7 @@ def loss_under_the_regulariser(
     H: Heads,
 ) -> Any:
     """-dE_multi/dt and its scale, shape (2, 1)."""
-    velocity = heads_through_output(X, W_Q, W_K, W_V, W_O, beta, H)
+    velocity = summed_heads(X, W_Q, W_K, W_V, W_O, beta, H)
     return loss_along(lambda X: multi_head_energy(X, heads_of(W_Q, W_K, H), beta), X, velocity)
 
 
@@ -106,7 +99,7 @@ CONSTRAINTS_ANY.counterexample("one token and one head, A = -I",  # by hand: the
 CONSTRAINTS_ANY.counterexample("one token and two heads, A_1 = -E_11 and A_2 = -E_22",
     X=[[1, 1]], W_Q=[[-1, 0], [0, -1]], W_K=IDENTITY, W_V=IDENTITY, W_O=IDENTITY, beta=1, H=2)  # fmt: skip
 CONSTRAINTS_ANY.mutant("sign of the values", "W_V -> -W_V")
-CONSTRAINTS_ANY.mutant("values without output weights", "heads_through_output -> _without_output")
+CONSTRAINTS_ANY.mutant("values without output weights", "summed_heads -> _without_output")
 
 
 def _without_output(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, beta: Any, H: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from theorems.shared import reached
@@ -58,30 +59,27 @@ def _with(layers: list[list[Any]], i: int, j: int, W: Any) -> list[list[Any]]:
     return changed
 
 
+def _by_weights(X: Any, layers: list[list[Any]]) -> list[tuple[Callable[[Any], Any], Any]]:
+    """The network as a function of one weight matrix, and that matrix, layer by layer in the order W_Q, W_K, W_V."""
+
+    def network(i: int, j: int) -> Callable[[Any], Any]:
+        return lambda W: deep_linear_attention(X, _with(layers, i, j, W))
+
+    return [(network(i, j), W) for i, weights in enumerate(layers) for j, W in enumerate(weights)]
+
+
 def weight_jacobians(X: Any, layers: list[list[Any]]) -> list[Any]:
     """dF/dW for every weight matrix, layer by layer, each of shape (L d_V, size of W)."""
-    found = []
-    for i, weights in enumerate(layers):
-        for j, W in enumerate(weights):
-
-            def network(W: Any, i: int = i, j: int = j) -> Any:
-                return deep_linear_attention(X, _with(layers, i, j, W))
-
-            found.append(jacobian(network, "W")(W))
-    return found
+    return [jacobian(network, "W")(W) for network, W in _by_weights(X, layers)]
 
 
 def diagonal_blocks(X: Any, layers: list[list[Any]], Y: Any) -> list[Any]:
     """The diagonal blocks of the loss Hessian, layer by layer in the order W_Q, W_K, W_V."""
-    found = []
-    for i, weights in enumerate(layers):
-        for j, W in enumerate(weights):
 
-            def loss(W: Any, i: int = i, j: int = j) -> Any:
-                return square_loss(deep_linear_attention(X, _with(layers, i, j, W)), Y)
+    def block(network: Callable[[Any], Any], at: Any) -> Any:
+        return hessian(lambda W: square_loss(network(W), Y), ("W", "W"))(at)
 
-            found.append(hessian(loss, ("W", "W"))(W))
-    return found
+    return [block(*pair) for pair in _by_weights(X, layers)]
 
 
 DEEP_LAYERS = Setting(

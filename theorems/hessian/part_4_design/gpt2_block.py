@@ -80,14 +80,20 @@ def predictions(
 
 def hessian_block(weights: dict[str, Any], tokens: Any, name: str, sigma: float, **options: Any) -> Any:
     """The diagonal block of the Hessian for the weights `name`, shape (d^2, d^2)."""
+    return hessian_of_cross_entropy(_in_weights(weights, tokens, name, sigma, **options), weights[name], tokens)
+
+
+def _in_weights(weights: dict[str, Any], tokens: Any, name: str, sigma: float, **options: Any) -> Callable[[Any], Any]:
+    """The logits as a function of the weights `name`."""
+    return lambda W: predictions({**weights, name: W}, tokens, sigma, **options)
+
+
+def hessian_of_cross_entropy(network: Callable[[Any], Any], point: Any, tokens: Any) -> Any:
+    """The Hessian of the loss of a network that predicts the next tokens, at a matrix with n entries, shape (n, n)."""
     import torch
 
-    labels, point = tokens[:, 1:].reshape(-1), weights[name]
-
-    def loss(W: Any) -> Any:
-        return torch.nn.functional.cross_entropy(predictions({**weights, name: W}, tokens, sigma, **options), labels)
-
-    return hessian_by_rows(loss, point)
+    labels = tokens[:, 1:].reshape(-1)
+    return hessian_by_rows(lambda W: torch.nn.functional.cross_entropy(network(W), labels), point)
 
 
 def hessian_by_rows(loss: Callable[[Any], Any], point: Any) -> Any:
@@ -125,12 +131,12 @@ def _rows(value: Any, point: Any) -> Any:
 
 def outer_block(weights: dict[str, Any], tokens: Any, name: str, sigma: float, **options: Any) -> Any:
     """The outer-product part of `hessian_block`, shape (d^2, d^2)."""
+    return outer_product_of_cross_entropy(_in_weights(weights, tokens, name, sigma, **options), weights[name])
+
+
+def outer_product_of_cross_entropy(network: Callable[[Any], Any], point: Any) -> Any:
+    """The outer-product part of `hessian_of_cross_entropy`, shape (n, n)."""
     import torch
-
-    point = weights[name]
-
-    def network(W: Any) -> Any:
-        return predictions({**weights, name: W}, tokens, sigma, **options)
 
     p = network(point).softmax(-1)
     J = jacobian_by_columns(network, point)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from theorems.hessian.part_3_structure.measured_growth import slope, within
 from theorems.hessian.part_4_design.gpt2_block import (
-    GPT2_BLOCK, PROBLEMS, VOCABULARY, WEIGHTS, hessian_block, hessian_by_rows, jacobian_by_columns, outer_block, predictions,
-    random_block, width,
+    GPT2_BLOCK, PROBLEMS, VOCABULARY, WEIGHTS, hessian_block, hessian_of_cross_entropy, outer_block,
+    outer_product_of_cross_entropy, predictions, random_block, width,
 )  # fmt: skip
 from verify.oracles import SMALLEST_P, LawTest
 from theorems.hessian import HESSIAN
@@ -45,36 +46,22 @@ def deep_predictions(layers: list[dict[str, Any]], tokens: Any, sigma: float) ->
 
 def deep_hessian_block(layers: list[dict[str, Any]], tokens: Any, layer: int, name: str, sigma: float) -> Any:
     """The diagonal block of the Hessian for the weights `name` of one layer, cross-entropy, shape (d^2, d^2)."""
-    import torch
-
-    labels, point = tokens[:, 1:].reshape(-1), layers[layer][name]
-
-    def loss(W: Any) -> Any:
-        return torch.nn.functional.cross_entropy(_changed(layers, layer, name, W, tokens, sigma), labels)
-
-    return hessian_by_rows(loss, point)
+    return hessian_of_cross_entropy(_in_weights(layers, tokens, layer, name, sigma), layers[layer][name], tokens)
 
 
 def deep_outer_product_block(layers: list[dict[str, Any]], tokens: Any, layer: int, name: str, sigma: float) -> Any:
     """The same block of the outer-product Hessian."""
-    import torch
+    return outer_product_of_cross_entropy(_in_weights(layers, tokens, layer, name, sigma), layers[layer][name])
 
-    point = layers[layer][name]
+
+def _in_weights(layers: list[dict[str, Any]], tokens: Any, layer: int, name: str, sigma: float) -> Callable[[Any], Any]:
+    """The logits as a function of the weights `name` of one layer."""
 
     def network(W: Any) -> Any:
-        return _changed(layers, layer, name, W, tokens, sigma)
+        changed = [{**weights, name: W} if i == layer else weights for i, weights in enumerate(layers)]
+        return deep_predictions(changed, tokens, sigma)
 
-    logits = network(point)
-    J = jacobian_by_columns(network, point)
-    p = logits.softmax(-1)
-    mean = (J * p[..., None]).sum(1)
-    return (torch.einsum("ncr,nc,ncs->rs", J, p, J) - mean.T @ mean) / len(logits)
-
-
-def _changed(layers: list[dict[str, Any]], layer: int, name: str, W: Any, tokens: Any, sigma: float) -> Any:
-    """The logits with W for the weights `name` of one layer."""
-    changed = [{**weights, name: W} if i == layer else weights for i, weights in enumerate(layers)]
-    return deep_predictions(changed, tokens, sigma)
+    return network
 
 
 def _two_layers(generator: Any, samples: int, d: int, shift: float = 0.0, swapped: bool = False) -> dict[Any, Any]:

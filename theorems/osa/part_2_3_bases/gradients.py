@@ -157,16 +157,15 @@ def third_token_outside_the_basis() -> dict[str, Any]:
 
 
 TOKENS_IN_SPAN = Assumption("their span contains the columns of X", zero=lambda X, B: X - B @ (B.T @ X))
-BASIS_OF_TOKENS = Claim(OSA, "osa.gradient-constant-basis-of-tokens",
+BASIS_OF_TOKENS = CONSTANT_BASIS.corrected("osa.gradient-constant-basis-of-tokens",
     label="Eq. (6) with a constant basis of the tokens", name="gradient in a constant basis of the tokens",
     statement=r"""
         \frac{\partial\exp(\mathbf{S})}{\partial\mathbf{W}^{Q,K}} = \frac{\partial}{\partial\mathbf{W}^{Q,K}}\big(
         \mathbf{I}_N + \mathbf{B}(\exp[\mathbf{S}]-\mathbf{I})\mathbf{B}^\top\big) \text{ with } \mathbf{B} \text{ held
         constant, if the span of } \mathbf{B} \text{ contains the columns of } \mathbf{X}""",
     assumptions=[ORTHONORMAL, TOKENS_IN_SPAN, Assumption("r <= N", sizes=lambda sizes: sizes["r"] <= sizes["N"])],
-    relation=Equal(), all_sizes=True, hypotheses=(TOKENS_IN_SPAN,),
-    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 3)}, corrects="osa.gradient-constant-basis",
-    uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
+    all_sizes=True, hypotheses=(TOKENS_IN_SPAN,), exact=True, mutants=True,
+    sizes={"N": (1, 3), "d": (1, 3), "d_v": (1, 2), "r": (1, 3)}, where=None, uses=("osa.thm-2.1-any-basis",),
     note=r"""The natural basis where $2 d_v \ge d$ ($h \le 2$), or where $[Q,K]$ is rank deficient: it does not depend
         on the weights.""",
 )  # fmt: skip
@@ -180,11 +179,6 @@ def tokens_in_basis(frame: TokenFrame, C: Coordinates, W_Q: Query, W_K: Key, alp
 
 
 BASIS_OF_TOKENS.formula(gradient_in_constant_basis)
-
-
-BASIS_OF_TOKENS.oracle(gradient_of_the_exponential)
-BASIS_OF_TOKENS.mutant("exponential of -[S]", "alpha -> -alpha")
-BASIS_OF_TOKENS.mutant("W_Q and W_K exchanged", "W_Q -> W_K; W_K -> W_Q")
 
 
 def _defect_of_singular_values(X: Any, W_Q: Any, W_K: Any) -> Any:
@@ -254,7 +248,7 @@ def parallel_queries_and_keys() -> dict[str, Any]:
     return {"X": [[1, 0], [0, 1]], "W_Q": W_Q, "W_K": W_K, "alpha": 1, "K": 1}
 
 
-NEWTON_SCHULZ_FULL_RANK = Claim(OSA, "osa.gradient-through-newton-schulz-full-rank",
+NEWTON_SCHULZ_FULL_RANK = THROUGH_NEWTON_SCHULZ.corrected("osa.gradient-through-newton-schulz-full-rank",
     label="Section 2.3, gradient through converged Newton-Schulz iterates of full column rank",
     statement=r"""\text{If the columns of } \mathbf{M} = [\mathbf{Q},\mathbf{K}] \text{ are orthonormal, the gradient by
         } \mathbf{W}^{Q,K} \text{ of Eq. (6) through } \mathbf{B} = \mathbf{M}_K,\ K \ge 1, \text{ is that of }
@@ -262,21 +256,12 @@ NEWTON_SCHULZ_FULL_RANK = Claim(OSA, "osa.gradient-through-newton-schulz-full-ra
     assumptions=[
         Assumption("the columns of M = [Q, K] are orthonormal; 2 d_v <= N, d", zero=_gram_defect, sizes=TALL_AND_WIDE.sizes),
     ],
-    name="gradient through Newton-Schulz, full column rank", relation=Equal(),
-    at_sizes={"N": 2, "d": 2, "d_v": 1, "K": 1},
-    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 2)}, corrects="osa.gradient-through-newton-schulz",
-    uses=("osa.thm-2.1-any-basis",), exact=True, of_project=True,
+    name="gradient through Newton-Schulz, full column rank", at_sizes={"N": 2, "d": 2, "d_v": 1, "K": 1},
+    sizes={"N": (2, 4), "d": (2, 4), "d_v": (1, 2), "K": (1, 2)}, uses=("osa.thm-2.1-any-basis",), exact=True, mutants=True,
     note="One step restores orthonormal columns up to second order and leaves the column space where it is.",
 )  # fmt: skip
 NEWTON_SCHULZ_FULL_RANK.inputs(tokens_with_orthonormal_queries_and_keys)
-
-
 NEWTON_SCHULZ_FULL_RANK.formula(gradient_through_newton_schulz)
-
-
-NEWTON_SCHULZ_FULL_RANK.oracle(gradient_of_the_exponential)
-NEWTON_SCHULZ_FULL_RANK.mutant("no step, B = M", "K -> 0")
-NEWTON_SCHULZ_FULL_RANK.mutant("exponential of -[S]", "alpha -> -alpha")
 
 # m = 2 d_v
 NEWTON_SCHULZ_SPANNING = Claim(OSA, "osa.gradient-through-newton-schulz-spanning",

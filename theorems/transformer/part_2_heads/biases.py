@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from theorems.transformer import TRANSFORMER
@@ -41,6 +42,15 @@ BIASED = Setting(
 )  # fmt: skip
 
 
+def of_all_heads(B: int, G: int, R: int, head: Callable[[Any, Any, Any], Any]) -> Any:
+    """What head(b, g, r) gives for every head of every group of every sample, on top of each other."""
+
+    def group(b: Any, g: Any) -> Any:
+        return concatenate(each(R, lambda r: head(b, g, r)), axis=0)
+
+    return concatenate(each(B, lambda b: concatenate(each(G, lambda g: group(b, g)), axis=0)), axis=0)
+
+
 def biases_in_line(A: GroupedBias) -> Any:
     """The biases of all groups as one axis of H = G R, shape (H, m, n)."""
     return A.reshape(-1, A.shape[2], A.shape[3])
@@ -59,10 +69,7 @@ def head_by_head(Q: GroupedQueries, K: HeadKeys, V: HeadValues, A: GroupedBias, 
     def head(b: Any, g: Any, r: Any) -> Any:
         return biased_weights(Q[b][g][r], K[b][g], A[g][r], M[b], 1 / sqrt(d_K)) @ V[b][g]
 
-    def group(b: Any, g: Any) -> Any:
-        return concatenate(each(R, lambda r: head(b, g, r)), axis=0)
-
-    return concatenate(each(B, lambda b: concatenate(each(G, lambda g: group(b, g)), axis=0)), axis=0)
+    return of_all_heads(B, G, R, head)
 
 
 SINGLE.oracle(lambda Q, K, V, A, M: biased_heads(in_line(Q), K, V, biases_in_line(A), M).reshape(-1, V.shape[3]))
@@ -155,10 +162,7 @@ def sinks_head_by_head(Q: GroupedQueries, K: HeadKeys, V: HeadValues, M: Mask, Z
     def head(b: Any, g: Any, r: Any) -> Any:
         return softmax_with_sink(Q[b][g][r] @ K[b][g].T / sqrt(d_K), M, ones(m, 1) @ Z[g][r]) @ V[b][g]
 
-    def group(b: Any, g: Any) -> Any:
-        return concatenate(each(R, lambda r: head(b, g, r)), axis=0)
-
-    return concatenate(each(B, lambda b: concatenate(each(G, lambda g: group(b, g)), axis=0)), axis=0)
+    return of_all_heads(B, G, R, head)
 
 
 SINKS.oracle(lambda Q, K, V, M, Z: sink_attention(in_line(Q), K, V, M, Z.reshape(-1)).reshape(-1, V.shape[3]))
