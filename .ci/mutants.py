@@ -63,6 +63,7 @@ TESTS = {
         f"verify/gate/{name}.py": ["tests/test_gate_autograd.py", "tests/test_gate_points.py"]
         for name in ("autograd", "known", "prepared")
     },
+    **{f"verify/gate/{name}.py": ["tests/test_gate_table.py"] for name in ("items", "parametrize", "table")},
     "verify/gate/*.py": ["tests/test_gate_comparison.py", "tests/test_gate_units.py"],
     "verify/checks/counterexamples.py": ["tests/test_counterexamples.py"],
     "verify/checks/bound_proofs.py": [],
