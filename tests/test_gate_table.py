@@ -1,4 +1,4 @@
-"""The table of implementations and the option `--subject`, item by item: what is read, what is refused, and what pytest makes of it."""
+"""The table of implementations and the option `--subject`: what is read, what is refused, and what pytest makes of it."""
 
 from __future__ import annotations
 
