@@ -60,6 +60,7 @@ TESTS = {
     "verify/gate/comparison.py": ["tests/test_gate_comparison.py"],
     "verify/gate/measure.py": ["tests/test_gate_measure.py"],
     "verify/gate/checking.py": ["tests/test_gate_checking.py"],
+    "verify/gate/diagnosis.py": ["tests/test_gate_diagnosis.py"],
     **{
         f"verify/gate/{name}.py": ["tests/test_gate_autograd.py", "tests/test_gate_points.py"]
         for name in ("autograd", "known", "prepared")

@@ -333,6 +333,14 @@ def test_a_wrong_number_in_float32_is_excused_only_where_the_definition_has_none
         assert found.status == status
     assert run(comparison(never, point), SIZES, "float64").status == BROKEN
 
+    def passing(T: Any) -> Any:
+        return T + 1 / (1e30 * T * 1e30)
+
+    # a number on the way is too large for float32, and the value of the definition is a number there all the same
+    point = prepared((1.0,), order=0, definition=passing)
+    point.point.of = passing
+    assert run(comparison(lambda T: T / 0, point), SIZES, "float32").status == BROKEN
+
 
 # -- what a comparison concludes ---------------------------------------------------------------------------------------
 
@@ -925,6 +933,11 @@ def test_a_smaller_example_is_in_range_and_a_kink_is_looked_for_at_the_last_one_
     monkeypatch.setattr(Reference, "jumps", lambda self, *given: asked.append(self.arguments["T"].tolist()))
     assert searched(lambda T: softmax(T) * (1 + 1e-6), point).inputs == {"T": [[0.0]]}
     assert asked == [[[0.5, -1.0]], [[0.0]]], "where it was found to be wrong, and at the small example"
+    tries: list[int] = []
+    with monkeypatch.context() as inside:
+        inside.setattr(of_gate, "shrunk", lambda claim, seed, breaks, most: tries.append(most) or seed)
+        searched(lambda T: softmax(T) * (1 + 1e-6), point)
+    assert tries == [of_gate.SHRINKING]
     monkeypatch.setattr(of_gate, "in_range", lambda claim, seed: bool((seed["T"] > 0.25).any()))
     assert searched(lambda T: softmax(T) * (1 + 1e-6), point).inputs == {"T": [[0.5]]}
 
