@@ -79,6 +79,7 @@ def test_what_is_no_table_is_named_by_its_place(tmp_path: Path, text: str, what:
     ("{implementation = 'm:f', dtypes = ['float64', 1]}",
      ".dtypes: expected a list of precisions by name; got ['float64', 1]"),
     ("{implementation = 'm:f', effort = 1}", ".effort: expected text; got 1"),
+    ("{implementation = 'm:f', claims = ['x'], sizes = {n = 1}, effort = 1}", ".effort: expected text; got 1"),
     ("{implementation = 'm:f', effort = ['ci']}", ".effort: expected text; got ['ci']"),
     ("{implementation = 'm:f', device = {a = 1}}", ".device: expected text; got {'a': 1}"),
     ("{implementation = 'm:f', where = 1}", ".where: expected text; got 1"),
@@ -107,6 +108,22 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(Path, "read_text", refused)
     what = said(lambda: table.entries_of(tmp_path))
     assert what == f"pyproject.toml: expected a file that can be read; got {where} (Permission denied)"
+
+
+@pytest.mark.parametrize(("version", "name"), [((3, 10, 9), "tomli"), ((3, 11), "tomllib"), ((3, 12, 0), "tomllib")])
+def test_a_table_is_read_as_utf_8_by_the_reader_that_python_or_pytest_brings(
+    version: tuple[int, ...], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").touch()
+
+    def import_module(asked: str) -> Any:
+        assert asked == name
+        return SimpleNamespace(loads=lambda text: {"tool": {"verify": {"subjects": {text: "m:f"}}}})
+
+    monkeypatch.setattr(table, "sys", SimpleNamespace(version_info=version))
+    monkeypatch.setattr(table, "importlib", SimpleNamespace(import_module=import_module))
+    monkeypatch.setattr(Path, "read_text", lambda path, encoding: encoding.lower())
+    assert table.entries_of(tmp_path) == [("utf-8", {"implementation": "m:f"})]
 
 
 def test_the_option_of_the_command_line_is_read() -> None:
