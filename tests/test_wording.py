@@ -12,9 +12,12 @@ import pytest
 
 from tests import claims_that_fail as toy
 from verify.checks.record import CERTIFIED, UPHELD, VIOLATED, Record
+from verify.evidence.data_files import data_file
 from verify.evidence.fingerprints import fingerprint
+from verify.evidence.released import FILE, Released
 from verify.evidence.store import EvidenceWriter, Rejected
 from verify.evidence.verdicts import Verdict, judge_all
+from verify.report import model
 from verify.report.errata import (
     CertifiedCounterexample,
     Erratum,
@@ -760,6 +763,63 @@ def test_a_report_is_built_from_the_evidence_about_the_present_code(tmp_path: Pa
     assert report.outdated == {TRUE.id} and report.verdicts[HOLDS.id].status == "holds"
     assert report.verdicts[TRUE.id].why == "no evidence about the present code"
     assert report.verdicts == judge_all(report.claims, report.records)
+
+
+def test_what_was_released_is_shown_of_claims_about_which_nothing_was_found_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verdicts follow from all of it, and disagreements from what was found here, if anything was."""
+    theirs = {
+        of.id: [replace(evidence(of), fingerprint=fingerprint(of)), evidence(of, "enclosed", arithmetic="ball")]
+        for of in (HOLDS, TRUE, STEP)
+    }
+    read: list[Path] = []
+
+    def read_released(path: Path) -> Released | None:
+        read.append(path)
+        return Released({"version": "1.2"}, theirs) if present else None
+
+    monkeypatch.setattr(model, "read_released", read_released)
+    claims = {of.id: of for of in (HOLDS, TRUE)}
+    present = False
+    assert build(claims, tmp_path, released=True).released == frozenset()
+    present = True
+    read.clear()
+    assert build(claims, tmp_path).released == frozenset() and read == []
+    whole = build(claims, tmp_path, released=True)
+    assert read == [data_file(HOLDS.package, FILE)]
+    assert whole.released == set(claims) and whole.releases == {HOLDS.package: {"version": "1.2"}}
+    assert whole.records == [*theirs[HOLDS.id], *theirs[TRUE.id]] and whole.found_here == {} and whole.as_released
+    assert whole.verdicts == judge_all(claims, whole.records) and whole.outdated_release == set(claims)
+    own = replace(evidence(TRUE, outcome=VIOLATED), fingerprint=fingerprint(TRUE))
+    EvidenceWriter(tmp_path).append(own)
+    partly = build(claims, tmp_path, released=True)
+    assert partly.released == {HOLDS.id} == partly.outdated_release and not partly.as_released
+    assert [record.claim for record in partly.records] == [TRUE.id, HOLDS.id, HOLDS.id]
+    assert partly.verdicts == judge_all(claims, partly.records)
+    assert partly.found_here == judge_all(claims, partly.records[:1]) and partly.disagreements
+    theirs[HOLDS.id].pop()
+    assert build(claims, tmp_path, released=True).outdated_release == frozenset()
+
+
+@pytest.mark.parametrize(("released", "outdated", "releases", "said"), [
+    ((HOLDS, TRUE), (), {"a": {"version": "1.2"}}, "These verdicts are as released with version 1.2."),
+    ((HOLDS,), (), {"a": {}}, "1 of 2 verdicts are as released."),
+    ((HOLDS,), (), {"b": {"version": "2"}, "a": {"version": "1"}, "c": {"version": "1"}},
+     "1 of 2 verdicts are as released with version 1 and 2."),
+    ((HOLDS,), (HOLDS, TRUE), {}, "1 of 2 verdicts are as released."),
+    ((HOLDS, TRUE), (HOLDS, TRUE), {}, "These verdicts are as released."),
+])  # fmt: skip
+def test_what_is_shown_as_released_is_said_with_its_version_and_what_has_changed_since(
+    released: tuple[Claim, ...], outdated: tuple[Claim, ...], releases: Any, said: str
+) -> None:
+    ids, changed = frozenset(of.id for of in released), frozenset(of.id for of in outdated)
+    report = report_of(HOLDS, TRUE, released=ids, outdated_release=changed, releases=releases)
+    first = report.shortfalls[0]
+    since = {0: "", 1: " For 1 claim the code or a library has changed since.",
+             2: " For 2 claims the code or a library has changed since."}[len(ids & changed)]  # fmt: skip
+    assert first.text == f"{said} They were not checked again here; `verify run` does that.{since}"
+    assert first.claims == ids and not first.once
 
 
 def test_how_an_assumption_is_known_is_said_by_its_kind() -> None:
