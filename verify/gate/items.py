@@ -138,7 +138,7 @@ class SubjectItem(pytest.Function):
         return str(excinfo.value) if isinstance(excinfo.value, SubjectFailure) else super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        assert self.parent is not None, "each is made from the node of its implementation"
+        assert self.parent is not None  # the node of its implementation
         return self.config.rootpath, None, f"{self.parent.name} {self.name}"
 
 
