@@ -53,6 +53,7 @@ FAST = [
 ]  # fmt: skip
 #: Globs of modules, and the tests that are asked; the first that matches counts.  Slow tests of proofs look for defects in provers.
 TESTS = {
+    **{f"verify/report/{name}.py": ["tests/test_report_forms.py"] for name in ("baseline", "history", "junit")},
     "verify/report/*.py": ["tests/test_wording.py"],
     "verify/evidence/verdicts.py": [*JUDGED, "tests/test_wording.py"],
     "verify/gate/rounding.py": ["tests/test_gate_rounding.py", "tests/test_gate_units.py"],
