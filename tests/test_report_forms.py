@@ -45,7 +45,7 @@ def report(*claims: tuple[str, str, str], released: tuple[str, ...] = (), **seve
 def test_a_claim_fails_where_the_evidence_says_something_else_than_its_source() -> None:
     of = report(
         ("a.right", "holds", "holds"), ("a.wrong", "refuted", "refuted"), ("a.other", "holds", "gap"),
-        ("b.none", "holds", ""), ("b.released", "holds", "gap"), released=("b.released",), wrong="slip",
+        ("a.again", "holds", "open"), ("b.none", "holds", ""), ("b.released", "holds", "gap"), released=("b.released",), wrong="slip",
     )  # fmt: skip
     text = as_junit(of)
     assert text.startswith(
@@ -53,9 +53,9 @@ def test_a_claim_fails_where_the_evidence_says_something_else_than_its_source() 
     ) and text.endswith(">\n")
     assert '\n  <testsuite name="a"' in text
     root = ElementTree.fromstring(text)
-    assert root.attrib == {"name": "theorem report", "tests": "5", "failures": "1", "skipped": "2"}
+    assert root.attrib == {"name": "theorem report", "tests": "6", "failures": "2", "skipped": "2"}
     a, b = root
-    assert a.attrib == {"name": "a", "errors": "0", "tests": "3", "failures": "1", "skipped": "0", "time": "5.250"}
+    assert a.attrib == {"name": "a", "errors": "0", "tests": "4", "failures": "2", "skipped": "0", "time": "7.000"}
     assert b.attrib == {"name": "b", "errors": "0", "tests": "2", "failures": "0", "skipped": "2", "time": "1.750"}
     cases = {case.get("name"): case for case in root.iter("testcase")}
     assert cases["a.right"].attrib == {"classname": "a", "name": "a.right", "time": "1.750"}

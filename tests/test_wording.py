@@ -818,6 +818,7 @@ def test_what_was_released_is_shown_of_claims_about_which_nothing_was_found_here
     assert whole.released == set(claims) and whole.releases == {HOLDS.package: {"version": "1.2"}}
     assert whole.records == [*theirs[HOLDS.id], *theirs[TRUE.id]] and whole.found_here == {} and whole.as_released
     assert whole.verdicts == judge_all(claims, whole.records) and whole.outdated_release == set(claims)
+    assert restricted(whole, [TRUE]).released == {TRUE.id}
     own = replace(evidence(TRUE, outcome=VIOLATED), fingerprint=fingerprint(TRUE))
     EvidenceWriter(tmp_path).append(own)
     partly = build(claims, tmp_path, released=True)
