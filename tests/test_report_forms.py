@@ -45,7 +45,8 @@ def report(*claims: tuple[str, str, str], released: tuple[str, ...] = (), **seve
 def test_a_claim_fails_where_the_evidence_says_something_else_than_its_source() -> None:
     of = report(
         ("a.right", "holds", "holds"), ("a.wrong", "refuted", "refuted"), ("a.other", "holds", "gap"),
-        ("a.again", "holds", "open"), ("b.none", "holds", ""), ("b.released", "holds", "gap"), released=("b.released",), wrong="slip",
+        ("a.again", "holds", "open"), ("b.none", "holds", ""), ("b.released", "holds", "gap"),
+        released=("b.released",), wrong="slip",
     )  # fmt: skip
     text = as_junit(of)
     assert text.startswith(
