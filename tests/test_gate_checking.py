@@ -12,7 +12,7 @@ import torch
 
 from verify.checks.settings import settings_for
 from verify.gate import checking
-from verify.gate.checking import OTHER_SIZES, Gate, check, gate
+from verify.gate.checking import OTHER_SIZES, Gate, check, device_in_words, gate
 from verify.gate.findings import (
     BIAS,
     BROKEN,
@@ -160,7 +160,8 @@ def running(of: Gate, name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) ->
 
     def examine(*given: Any, **options: Any) -> Finding:
         assert public_name_of(SOFTMAX)(torch.zeros(1, 1)) == "mine", "it stands in the place of the definition"
-        warnings.warn("There is a performance drop because of it", stacklevel=1)
+        for text in ("There is a performance drop because of it", "another"):
+            warnings.warn(text, stacklevel=1)
         asked.append((*given, options))
         return Finding("", "", dtype, SATISFIED)
 
@@ -169,7 +170,7 @@ def running(of: Gate, name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) ->
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("error")
         found = of._run(name, dtype, True, False)
-    assert told == []
+    assert [str(each.message) for each in told] == ["another"] * len(asked), "what torch.func warns of is no news"
     return found, asked
 
 
@@ -246,6 +247,14 @@ def test_what_a_report_says_nothing_about() -> None:
         assert of.not_exercised({}) == [devices, "sizes that were not chosen"]
 
 
+def test_a_device_is_named_with_its_card_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert [device_in_words(name) for name in ("cpu", "meta", "cuda:1")] == ["cpu", "meta", "cuda:1"]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"Card {device.index or 0}")
+    assert [device_in_words(name) for name in ("cpu", "meta", "cuda:1")] == ["cpu", "meta", "cuda:1 (Card 1)"]
+
+
 def broken(name: str = "a", why: str = "", dtype: str = "float64", **given: Any) -> Finding:
     return Finding(name, "", dtype, BROKEN, why, **given)
 
@@ -257,7 +266,7 @@ def test_what_a_finding_says_itself_is_the_cause() -> None:
     assert of.causes_of(broken(why=f"X: expected an argument left as it was; got an argument {CHANGED}")) == [
         "it changes X in place"
     ]
-    later = f"X: expected an argument left as it was; got an argument {CHANGED} in a backward pass, at here"
+    later = f"X: expected an argument left as it was; got an argument {CHANGED} in a backward pass, at ordinary, m = 2"
     assert of.causes_of(broken(why=later)) == ["it changes X in place in a backward pass"]
     assert of.causes_of(broken(why="it raised ValueError: no")) == []
     assert of.causes_of(broken(FIRST, "it raised ValueError: no")) == ["searched"]
@@ -286,6 +295,7 @@ def test_a_cause_is_searched_among_wrong_formulas_and_then_among_derivatives_or_
 
     def searched(name: str, found: list[str]) -> Callable[..., list[str]]:
         def search(*given: Any) -> list[str]:
+            assert name == "values" or public_name_of(SOFTMAX)(torch.zeros(1, 1)) == "mine"
             asked.append((name, *given))
             return found
 
@@ -294,6 +304,7 @@ def test_a_cause_is_searched_among_wrong_formulas_and_then_among_derivatives_or_
     monkeypatch.setattr(checking, "causes", searched("values", values))
     monkeypatch.setattr(checking, "derivative_causes", searched("derivatives", ["derivative"]))
     monkeypatch.setattr(checking, "law_causes", searched("law", ["law"]))
+    of.standing = Mine(definition=softmax)  # type: ignore[assignment]
     common = (of.profile, of.standing, of.settings)
     drawn = {"T": [[1.0]]}
     assert of._search(broken(DEFINITION, dtype="float16", drawn=drawn)) == []
@@ -325,6 +336,9 @@ def test_a_gate_has_what_was_asked_for() -> None:
     assert found.settings.dtypes == ("float64", "float32") and found.standing.name == SOFTMAX
     assert found.standing.implementation(torch.zeros(1, 2)).tolist() == [[0.5, 0.5]]
     assert found.narrowed == {each.id: each for each in found.claims} and found.profile is profile_of(SOFTMAX)
+
+
+def test_a_gate_has_the_precisions_the_effort_the_device_and_the_sizes_that_are_chosen() -> None:
     some = gate(SOFTMAX, softmax, dtypes=["bfloat16", "float32", "bfloat16"], effort="ci", device="cpu:0")
     assert some.settings.dtypes == ("bfloat16", "float32") and some.settings.effort.name == "ci"
     assert some.settings.device == "cpu:0"
@@ -355,6 +369,8 @@ def test_an_adapter_turns_an_implementation_and_is_part_of_its_title() -> None:
     def reversed_rows(function: Any) -> Any:
         return lambda T: function(T.flip(0)).flip(0)
 
+    known = gate("transformer.layer_norm", torch.nn.LayerNorm)
+    assert known.title.startswith("torch.nn.modules.normalization.LayerNorm through ")
     found = gate(SOFTMAX, softmax, adapter=reversed_rows)
     assert found.title.startswith(f"{__name__}.softmax through ") and found.title.endswith("reversed_rows")
     assert found.standing.implementation(torch.zeros(1, 2)).tolist() == [[0.5, 0.5]]
