@@ -393,8 +393,27 @@ def test_a_wrong_argument_is_named(given: dict[str, Any], what: str) -> None:
     with pytest.raises(InputError) as raised:
         gate(**{"subject": SOFTMAX, "implementation": softmax, **given})
     assert str(raised.value).startswith(what)
-    if what.endswith("["):
-        assert str(raised.value).endswith("got 'osa.*'") or str(raised.value).endswith("got 'nothing'")
+    if "matches one of" in what:
+        assert str(raised.value).endswith(("got 'osa.*'", "got 'nothing'"))
+
+
+def test_a_class_that_is_not_recognised_is_said_with_those_that_are() -> None:
+    with pytest.raises(InputError) as raised:
+        gate("transformer.layer_norm", torch.nn.Linear)
+    (first, *_) = checking.known_as("transformer.layer_norm")
+    assert "that are recognised as transformer.layer_norm (" in str(raised.value) and first in str(raised.value)
+
+
+def test_a_subject_about_which_nothing_can_be_checked_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    load("theorems")
+    subject = "osa.stiefel_uniform"
+    monkeypatch.setattr(profile_of(subject), "law", None)
+    monkeypatch.setattr(checking, "claims_by_subject", lambda package: {"other": []})
+    with pytest.raises(InputError) as raised:
+        gate(subject, softmax)
+    assert str(raised.value) == f"subject: expected one about which 'theorems' has a claim that holds; got {subject!r}"
+    found = gate(SOFTMAX, softmax)
+    assert found.claims == [] and found.narrowed == {} and found.checks
 
 
 def test_a_package_that_has_no_claims_is_said() -> None:
