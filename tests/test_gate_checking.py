@@ -383,6 +383,7 @@ def test_an_adapter_turns_an_implementation_and_is_part_of_its_title() -> None:
     ({"require": "nothing"}, "require: expected derivatives, or a glob that matches one of ['definition', 'first-"),
     ({"accept": ["derivatives", "nothing"]}, "accept: expected derivatives, or a glob that matches one of ['definition', "),
     ({"dtypes": "float64"}, "dtypes: expected a list of precisions by name, or None; got 'float64'"),
+    ({"dtypes": ["float63"]}, "dtype: expected"),
     ({"subject": "hessian.softmx"}, "subject: expected"),
     ({"adapter": 3}, "adapter: expected"),
     ({"implementation": torch.nn.Linear}, "implementation: expected a function of (T)"),
@@ -419,8 +420,10 @@ def test_a_subject_about_which_nothing_can_be_checked_is_said(monkeypatch: pytes
 def test_a_package_that_has_no_claims_is_said() -> None:
     with pytest.raises((InputError, RegistryError)):
         gate(SOFTMAX, softmax, package="no_such_package_at_all")
-    with pytest.raises((InputError, RegistryError)):
-        gate(SOFTMAX, softmax, package=3)  # type: ignore[arg-type]
+    for package in (3, []):
+        with pytest.raises(InputError) as raised:
+            gate(SOFTMAX, softmax, package=package)  # type: ignore[arg-type]
+        assert str(raised.value).endswith(f"got {package}")
 
 
 # -- the report --------------------------------------------------------------------------------------------------------
