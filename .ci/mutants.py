@@ -53,16 +53,20 @@ FAST = [
 ]  # fmt: skip
 #: Globs of modules, and the tests that are asked; the first that matches counts.  Slow tests of proofs look for defects in provers.
 TESTS = {
+    **{f"verify/report/{name}.py": ["tests/test_report_forms.py"] for name in ("baseline", "history", "junit")},
     "verify/report/*.py": ["tests/test_wording.py"],
     "verify/evidence/verdicts.py": [*JUDGED, "tests/test_wording.py"],
     "verify/gate/rounding.py": ["tests/test_gate_rounding.py", "tests/test_gate_units.py"],
     "verify/gate/bias.py": ["tests/test_gate_comparison.py"],
     "verify/gate/comparison.py": ["tests/test_gate_comparison.py"],
     "verify/gate/measure.py": ["tests/test_gate_measure.py", "tests/test_gate_measured_sides.py"],
+    "verify/gate/checking.py": ["tests/test_gate_checking.py"],
+    "verify/gate/diagnosis.py": ["tests/test_gate_diagnosis.py"],
     **{
         f"verify/gate/{name}.py": ["tests/test_gate_autograd.py", "tests/test_gate_points.py"]
         for name in ("autograd", "known", "prepared")
     },
+    **{f"verify/gate/{name}.py": ["tests/test_gate_table.py"] for name in ("items", "parametrize", "table")},
     "verify/gate/*.py": ["tests/test_gate_comparison.py", "tests/test_gate_units.py"],
     "verify/checks/counterexamples.py": ["tests/test_counterexamples.py"],
     "verify/checks/bound_proofs.py": [],

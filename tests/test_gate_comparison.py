@@ -333,6 +333,14 @@ def test_a_wrong_number_in_float32_is_excused_only_where_the_definition_has_none
         assert found.status == status
     assert run(comparison(never, point), SIZES, "float64").status == BROKEN
 
+    def passing(T: Any) -> Any:
+        return T + 1 / (1e30 * T * 1e30)
+
+    # a number on the way is too large for float32, and the value of the definition is a number there all the same
+    point = prepared((1.0,), order=0, definition=passing)
+    point.point.of = passing
+    assert run(comparison(lambda T: T / 0, point), SIZES, "float32").status == BROKEN
+
 
 # -- what a comparison concludes ---------------------------------------------------------------------------------------
 
@@ -393,12 +401,19 @@ def test_of_results_that_agree_the_one_is_measured_that_differs_most_and_can_be(
 # -- many calls, and what is not asked for -----------------------------------------------------------------------------
 
 
-def repeated(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, calls: int = 4) -> Finding:
+def repeated(
+    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, calls: int = 4, dtype: str = "float64",
+    points: list[Any] | None = None,
+) -> Finding:  # fmt: skip
     made = comparison(function)
     monkeypatch.setattr(of_gate, "REPETITIONS", calls)
-    points = [prepared(*ROWS, title="ordinary").point]
-    monkeypatch.setattr(of_gate, "ordinary_points", lambda *_: iter(points))
-    return run(made, REPEATED)
+
+    def ordinary(profile: Any, settings: Any, count: int) -> Iterator[Any]:
+        assert profile is made.profile and settings is made.settings and count == 1
+        return iter([prepared(*ROWS, title="ordinary").point] if points is None else points)
+
+    monkeypatch.setattr(of_gate, "ordinary_points", ordinary)
+    return run(made, REPEATED, dtype)
 
 
 def test_a_result_that_changes_from_call_to_call_is_named_with_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -427,6 +442,62 @@ def test_what_refuses_derivatives_is_called_for_its_values(monkeypatch: pytest.M
 
     found = repeated(raising, monkeypatch)
     assert (found.status, found.why) == (BROKEN, "call 1 at the same arguments: ValueError: no")
+
+
+@dataclass
+class Scripted:
+    """A point whose results are written down by their order, in units of one; keeps how it was asked."""
+
+    by_order: dict[int, list[Any]]
+    order: int = 1
+    title: str = "scripted"
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
+    known: tuple[int, ...] = (1, 0)  #: orders in which the definition has a value
+
+    def reference(self, definition: Any) -> Any:
+        self.asked.append(("definition", self.order))
+        unit = 0.0 if self.by_order.get(1) == [[], []] else 1.0  # of a value without entries
+        return SimpleNamespace(unit=lambda name, eps: unit) if self.order in self.known else None
+
+    def in_dtype(self, dtype: torch.dtype, device: str) -> Any:
+        self.asked.append((dtype, device))
+        return "arguments"
+
+    def evaluate(self, standing: Any, arguments: Any) -> dict[str, torch.Tensor]:
+        assert arguments == "arguments"
+        found = self.by_order[self.order].pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return {"the value": torch.tensor(found, dtype=torch.float64)}
+
+
+CHANGES_AT_2 = "call 2 at the same arguments: the value is not that of the first"
+
+
+@pytest.mark.parametrize(("by_order", "known", "dtype", "status", "why", "examples"), [
+    ({1: [[1.0], [1.0 + ALLOWED]]}, (1, 0), "float64", SATISFIED, "", 2),
+    ({1: [[1.0], [1.5 - ALLOWED]]}, (1, 0), "float64", SATISFIED, "", 2),
+    ({1: [[1.0], [1.5 + ALLOWED]]}, (1, 0), "float64", BROKEN, CHANGES_AT_2, 0),
+    ({1: [[1.0], [4.0]]}, (1, 0), "bfloat16", BROKEN, CHANGES_AT_2, 0),
+    ({1: [[], []]}, (1, 0), "float64", SATISFIED, "", 2),
+    ({0: [[1.0], [1.0]]}, (0,), "float64", SATISFIED, "", 2),
+    ({}, (), "float64", UNCHECKABLE, "the definition has no value", 0),
+    ({1: [NotDifferentiable("no")], 0: [NotDifferentiable("never")]}, (1, 0), "float64", UNCHECKABLE,
+     f"{NOT_DIFFERENTIABLE}: never", 0),
+    ({1: [NotDifferentiable("no")]}, (1,), "float64", UNCHECKABLE, f"{NOT_DIFFERENTIABLE}: no", 0),
+    ({1: [RuntimeError("no")], 0: [[1.0], [1.0]]}, (1, 0), "float64", SATISFIED, "", 2),
+    ({1: [[1.0], WrongResult("result", "one", "none")]}, (1, 0), "float64", BROKEN,
+     "call 2 at the same arguments: result: expected one; got none", 0),
+])  # fmt: skip
+def test_what_many_calls_come_to(
+    by_order: dict[int, list[Any]], known: tuple[int, ...], dtype: str, status: str, why: str, examples: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    point = Scripted({order: list(results) for order, results in by_order.items()}, known=known)
+    found = repeated(softmax, monkeypatch, 2, dtype, [point])
+    assert (found.status, found.why, found.examples) == (status, why, examples)
+    asked = [each for each in point.asked if each[0] != "definition"]
+    assert set(asked) <= {(getattr(torch, dtype), "cpu")} and bool(asked) is bool(known)
 
 
 def test_a_subject_is_compared_as_far_as_it_has_derivatives_large_sizes_and_rows() -> None:
@@ -464,6 +535,53 @@ def test_a_bias_of_what_refuses_derivatives_is_that_of_its_values(monkeypatch: p
     assert (found.status, found.why) == (SATISFIED, f"{NOT_DIFFERENTIABLE}: no")
     found = run(comparison(lambda T: 0.9 * refuses(T)), BIAS, "bfloat16")
     assert found.status == BROKEN and found.why.startswith("the value is off by -")
+
+
+def of_bias(
+    monkeypatch: pytest.MonkeyPatch, errors: list[Any], found: list[Bias], dtype: str = "bfloat16"
+) -> tuple[Finding, list[int]]:
+    """What is found where errors in first derivatives, and then in values, are written down; and which were asked for."""
+    made, orders = comparison(softmax), []
+    made.settings = replace(made.settings, device="elsewhere")
+    points, scripted = [at(1.0), at(2.0)], iter(errors)
+
+    def ordinary(profile: Any, settings: Any, count: int) -> Iterator[Point]:
+        assert profile is made.profile and settings is made.settings and count == 32
+        return iter(points)
+
+    def errors_of(asked: Any, mine: Any, definition: Any, in_dtype: Any, device: str) -> Any:
+        assert mine is made.standing and definition is made.standing.definition
+        assert in_dtype == getattr(torch, dtype) and device == "elsewhere"
+        orders.extend({point.order for point in asked})
+        answer = next(scripted)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def biases_of(of: Any, eps: float) -> list[Bias]:
+        assert of == {"d/dx": [1.0]} and eps == torch.finfo(getattr(torch, dtype)).eps
+        return found
+
+    for name, value in {"ordinary_points": ordinary, "relative_errors": errors_of, "biases": biases_of}.items():
+        monkeypatch.setattr(of_gate, name, value)
+    return made.run(BIAS, dtype), orders
+
+
+def test_what_a_mean_error_comes_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors, no = {"d/dx": [1.0]}, NotDifferentiable("no")
+    wrong, right = Bias("d/dx", -0.9, 1e-30), Bias("d/dx", 0.25, 0.5)
+    assert wrong.is_rejected and not right.is_rejected
+    for given, found, dtype, status, why, examples, expected in (
+        ([errors], [right, wrong], "bfloat16", BROKEN, "d/dx is off by -90 % on average (p = 1e-30)", 2, [1]),
+        ([errors], [wrong, right], "float16", SATISFIED, "", 2, [1]),
+        ([errors], [], "bfloat16", UNCHECKABLE, "", 0, [1]),
+        ([no, errors], [right], "bfloat16", SATISFIED, f"{NOT_DIFFERENTIABLE}: no", 2, [1, 0]),
+        ([no, RuntimeError("never")], [], "bfloat16", UNCHECKABLE, f"{NOT_DIFFERENTIABLE}: never", 0, [1, 0]),
+        ([Raised("ValueError: no")], [], "bfloat16", BROKEN, "ValueError: no", 0, [1]),
+        ([WrongResult("result", "one", "none")], [], "bfloat16", BROKEN, "result: expected one; got none", 0, [1]),
+    ):  # fmt: skip
+        finding, orders = of_bias(monkeypatch, given, found, dtype)  # type: ignore[arg-type]
+        assert (finding.status, finding.why, finding.examples, orders) == (status, why, examples, expected)
 
 
 # -- where some arguments need a gradient ------------------------------------------------------------------------------
@@ -571,11 +689,45 @@ def test_a_choice_that_could_not_be_compared_or_is_off_within_what_is_allowed_is
     (known,) = made.points.prepared(FIRST)
     scripted = iter([None, within(ALLOWED), within(ALLOWED + 1, agrees=True), within(ALLOWED + 1)])
     made._gap = lambda *given, **asked: next(scripted)  # type: ignore[method-assign]
+    searches: list[bool] = []
+    describe = made._describe
+    made._describe = lambda *given, shrinking: searches.append(shrinking) or describe(*given, shrinking)  # type: ignore
     finding, asked = walk().finding, []  # type: ignore[var-annotated]
     assert not made._is_wrong_in_part(finding, known, asked) and asked == []
     assert not made._is_wrong_in_part(finding, known, asked) and asked == [["x"]]
     assert not made._is_wrong_in_part(finding, known, asked) and asked == [["x"], ["Omega"]]
     assert made._is_wrong_in_part(finding, known, asked) and finding.residual == ALLOWED + 1
+    assert searches == [False], "no smaller example is searched for"
+    scripted = iter([within(3.0)])
+    assert made._is_wrong_in_part(walk(dtype="bfloat16").finding, known, [])
+
+
+class Recording(Point):
+    """Keeps in which precision and on which device its arguments are asked for, and gives them on the CPU."""
+
+    def in_dtype(self, dtype: torch.dtype, device: str) -> dict[str, Any]:
+        ASKED.append((dtype, device))
+        return super().in_dtype(dtype, "cpu")
+
+
+ASKED: list[tuple[torch.dtype, str]] = []
+
+
+def test_arguments_are_asked_for_on_the_device_of_the_settings_and_those_of_the_definition_on_the_cpu() -> None:
+    made = of_three(turned, 0.5)
+    made.settings = replace(made.settings, device="elsewhere")
+    (known,) = made.points.prepared(FIRST)
+    known.point.__class__ = Recording
+    ASKED.clear()
+    assert run_of_three(made, "float32").status == SATISFIED
+    assert len(ASKED) >= 3 and set(ASKED) == {(torch.float32, "elsewhere")}
+    made = of_three(lambda x, Omega, eta: turned(x, Omega, eta) / 0, 0.5)
+    made.settings = replace(made.settings, device="elsewhere")
+    (known,) = made.points.prepared(FIRST)
+    known.point.__class__ = Recording
+    ASKED.clear()
+    assert run_of_three(made, "float32").status == BROKEN
+    assert list(ASKED) == [(torch.float32, "elsewhere"), (torch.float32, "cpu")]
 
 
 def test_all_calls_are_in_the_precision_that_is_asked_for() -> None:
@@ -682,6 +834,28 @@ def test_only_a_wrong_result_is_asked_for_a_kink_that_may_explain_it() -> None:
     assert gap_of(wrong, point, jumps=False)[1][0][2] == (point.point.of, 1, "T")
 
 
+@pytest.mark.parametrize(("dtype", "most"), [("float64", ALLOWED), ("bfloat16", 2.0)])
+def test_what_agrees_or_is_within_what_is_allowed_needs_no_excuse(
+    dtype: str, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point, definition = prepared(*ROWS), Standing(SOFTMAX, softmax).definition
+    for found, is_asked in (
+        (None, False), (within(most), False), (within(most + 1, agrees=True, name="the value"), False),
+        (within(most + 1, name="the value"), True),
+    ):  # fmt: skip
+
+        def gap_at(
+            of: Any, mine: Any, truth: Any, in_dtype: Any, device: str, at_most: float, *around: Any, found: Any = found
+        ) -> Any:
+            assert in_dtype == getattr(torch, dtype) and (device, at_most) == ("cpu", most)
+            return found
+
+        monkeypatch.setattr(of_gate, "gap_at", gap_at)
+        kept, questions = gap_of(softmax, point, dtype, jumps=True)
+        assert questions == ([(dtype, "the value", (definition, 1, "T"))] if is_asked else [])
+        assert kept is (None if is_asked else found)
+
+
 def test_what_overflows_in_half_precision_is_excused_where_numbers_of_the_definition_may() -> None:
     def definition(T: Any) -> Any:
         return 600 * torch.tanh(T)
@@ -752,6 +926,23 @@ def test_an_example_that_a_kink_explains_is_searched_for_once_more(monkeypatch: 
     assert searched(lambda T: softmax(T) * (1 + 1e-6), point).inputs == {"T": [[0.5, -1.0]]}
 
 
+def test_a_smaller_example_is_in_range_and_a_kink_is_looked_for_at_the_last_one_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    point, asked = prepared((0.5, -1.0)), []  # type: ignore[var-annotated]
+    point.arrays = {"T": point.point.arguments["T"].numpy()[None]}
+    monkeypatch.setattr(Reference, "jumps", lambda self, *given: asked.append(self.arguments["T"].tolist()))
+    assert searched(lambda T: softmax(T) * (1 + 1e-6), point).inputs == {"T": [[0.0]]}
+    assert asked == [[[0.5, -1.0]], [[0.0]]], "where it was found to be wrong, and at the small example"
+    tries: list[int] = []
+    with monkeypatch.context() as inside:
+        inside.setattr(of_gate, "shrunk", lambda claim, seed, breaks, most: tries.append(most) or seed)
+        searched(lambda T: softmax(T) * (1 + 1e-6), point)
+    assert tries == [of_gate.SHRINKING]
+    monkeypatch.setattr(of_gate, "in_range", lambda claim, seed: bool((seed["T"] > 0.25).any()))
+    assert searched(lambda T: softmax(T) * (1 + 1e-6), point).inputs == {"T": [[0.5]]}
+
+
 def remade(sizes: Any) -> Point:
     return Point({"T": torch.zeros(sizes["m"], sizes["n"]).double()}, 1, 0, title=f"m = {sizes['m']}", sizes=sizes)
 
@@ -809,8 +1000,12 @@ def test_where_nothing_can_be_compared_there_is_no_smaller_example() -> None:
 
         made._gap = raising  # type: ignore[method-assign]
         assert made._broken_at(point, "float64") is None
+    asked: list[Any] = []
+    made._gap = lambda *given, **how: asked.append((*given[2:], how)) or within(3.0)  # type: ignore
     never = Point({"T": torch.full((1, 1), math.nan).double()}, 1, 0)
-    assert made._broken_at(never, "float64") is None
+    assert made._broken_at(never, "float64") is None and asked == []
+    assert made._broken_at(point, "float64") is None and made._broken_at(point, "bfloat16", False) is not None
+    assert asked == [("float64", {"kinks": True}), ("bfloat16", {"kinks": False})]
 
 
 def test_a_second_pass_is_said_and_what_needs_no_gradient_is_no_entry() -> None:
@@ -819,5 +1014,5 @@ def test_a_second_pass_is_said_and_what_needs_no_gradient_is_no_entry() -> None:
     point = Point({"x": x, "mask": mask, "n": 3}, 1, 0, title="here")
     made._describe(finding, Prepared(point, None, None), within(20.0, again=True), True)  # type: ignore[arg-type]
     assert finding.why == "d/dx is wrong in a second backward pass through the same graph" and finding.entries == 2
-    assert finding.inputs == {"x": [0.0, 1.0], "mask": [True], "n": 3} and math.copysign(1, finding.inputs["x"][0]) == 1
+    assert repr(finding.inputs) == repr({"x": [0.0, 1.0], "mask": [True], "n": 3})
     assert (finding.yours, finding.expected, finding.at, finding.residual) == ([1.0], [2.0], "here", 20.0)

@@ -15,7 +15,7 @@ import torch
 import verify
 from tests.efforts import whole_or_part
 from verify.cli import main
-from verify.gate.checking import device_in_words, gate
+from verify.gate.checking import gate
 from verify.gate.expected import Expected
 from verify.gate.findings import (
     BROKEN,
@@ -164,13 +164,6 @@ def test_a_report_names_the_numbers_by_which_derivatives_are_not_compared() -> N
 
     report = gate("dynamics.attention_head", of_one_precision, dtypes=["float32"])
     assert "derivatives by beta, which is a constant" in report.not_exercised({})
-
-
-def test_a_report_names_the_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert device_in_words("cpu") == "cpu" and device_in_words("meta") == "meta"
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"Card {device.index or 0}")
-    assert device_in_words("cuda:1") == "cuda:1 (Card 1)"
 
 
 class Projected(torch.nn.Module):

@@ -345,6 +345,7 @@ def test_tests_of_a_law_are_made_at_a_few_draws(monkeypatch: pytest.MonkeyPatch)
     seen.clear()
     assert [test.p for test in measure.rejected_laws(claim, other, settings_for("quick", 5))] == [1e-12]  # type: ignore[arg-type]
     assert len(seen) == measure.LAW_INSTANCES and seen[0][1] is other and seen[0][3] != 0
+    assert seen[0][4] == settings_for("quick", 5)
 
 
 class Limit(LimitAttack):

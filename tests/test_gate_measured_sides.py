@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.measured_toys import QUICK, TOYS, Matrix, finding, toy
+from tests.measured_toys import QUICK, TOYS, Matrix, finding, sample, toy
 from verify.checks.units import Unit
 from verify.gate import measure
 from verify.gate.findings import BROKEN, DEFINITION, Finding
@@ -470,6 +470,73 @@ def test_a_large_example_is_drawn_anew_at_the_smallest_sizes(monkeypatch: pytest
         found, _ = described(lambda T, least=at_least: 1.0 * (T.size >= least), np.ones((3, 3)), monkeypatch)
         assert np.shape(found.inputs["T"]) == shape
     assert np.shape(described(lambda T: 1.0, np.ones((2, 2)), monkeypatch)[0].inputs["T"]) == (2, 2)
+    monkeypatch.setattr(measure, "READABLE", 3)
+    found, _ = described(lambda T: 1.0 * (T.size >= 4), np.ones((2, 2)), monkeypatch)
+    assert found.inputs == {"T": [[1.0, 1.0], [1.0, 1.0]]}, "another draw of as many entries is no smaller one"
+
+
+@pytest.mark.parametrize(("check", "dtype", "roundings", "residual", "is_usable", "is_taken"), [
+    ("toy", "float64", ALLOWED, 99.0, True, False),
+    ("toy", "float64", ALLOWED + 1, 99.0, True, True),
+    ("toy", "float64", 99.0, 99.0, False, False),
+    ("toy", "float64", 99.0, ALLOWED, True, False),
+    ("toy", "float16", 3.0, 3.0, True, True),
+    ("toy", "float16", 3.0, 2.0, True, False),
+    (DEFINITION, "float64", 1.0, ALLOWED + 1, True, True),
+])  # fmt: skip
+def test_a_smaller_example_has_to_be_wrong_beyond_what_is_allowed_in_its_precision(
+    check: str, dtype: str, roundings: float, residual: float, is_usable: bool, is_taken: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A theorem's is not even measured where roundings of its largest entries explain it."""
+    answers: list[bool] = []
+
+    def shrunk(claim: Any, seed: Any, breaks: Any, tries: int) -> Any:
+        answers.append(breaks(seed))
+        return seed
+
+    def is_measured(claim: Any, of: Any, found: Sample, asked_in: str, of_values: bool) -> bool:
+        assert asked_in == dtype and of_values is (check == DEFINITION)
+        return is_usable
+
+    for name, value in {
+        "shrunk": shrunk, "_measured": is_measured, "_at": lambda *given, **how: sample(residual, roundings),
+    }.items():  # fmt: skip
+        monkeypatch.setattr(measure, name, value)
+    described(lambda T: 1.0, [[3.0]], monkeypatch, check, dtype=dtype)
+    assert answers == [is_taken]
+
+
+@pytest.mark.parametrize(("check", "inputs"), [
+    (DEFINITION, {"T": [[0.0, 6.0]], "M": [[False, True]], "n": 2}),
+    ("toy", {"T": [[0.0, 3.0]], "n": 2}),
+])  # fmt: skip
+def test_an_example_of_values_is_what_the_implementation_is_called_with_and_one_of_a_theorem_what_was_drawn(
+    check: str, inputs: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = Claim(TOYS, "measured.called", label="l", statement="s", relation=Equal(), sizes={"m": (1, 3), "n": (1, 3)})
+
+    @claim.inputs
+    def made(T: Matrix, n: Annotated[int, Size("n")]) -> dict[str, Any]:
+        return {"T": n * T, "M": T > 0, "n": n}
+
+    @claim.formula
+    def formula(T: Any, M: Any, n: int) -> Any:
+        return T + 1
+
+    @claim.oracle
+    def oracle(T: Any, M: Any, n: int) -> Any:
+        return T
+
+    claim.batched = False
+    of, found = ComparedSides.of(claim), finding(check)
+    assert of is not None
+    monkeypatch.setattr(measure, "shrunk", lambda claim, seed, breaks, tries: seed)
+    seed = {"T": np.array([[-0.0, 3.0]]), "n": 2}
+    measure._describe_break(claim, of, found, seed, Draw((("m", 1), ("n", 2)), "generic", 3), QUICK)
+    # as text, since True equals 1, 2.0 equals 2, 0.0 equals -0.0, and an array of one entry equals a list
+    assert repr(found.inputs) == repr(inputs) and repr(found.drawn) == repr({"T": [[0.0, 3.0]], "n": 2})
+    assert found.entries == 2
 
 
 def test_what_a_break_gives_is_cut_and_an_example_that_overflows_is_excused_by_its_own_domain_only(

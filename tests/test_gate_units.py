@@ -399,6 +399,21 @@ def test_the_definition_says_the_shape_once_for_equal_arguments_and_in_full_prec
     assert asked.pop() == ((1, 2), torch.float64, "cpu")
 
 
+def test_the_shape_is_that_at_numbers_that_are_no_tensors() -> None:
+    load("theorems")
+    mine, asked = Standing("transformer.rotary_table", lambda X, b, o: 1 * X), []  # type: ignore[var-annotated]
+    definition = mine.definition
+
+    def counted(X: Any, b: Any, o: Any) -> Any:
+        asked.append((X.tolist(), o))
+        return definition(X, b, o)
+
+    mine.definition = counted
+    for first in (0, 0, 2):
+        assert mine(torch.zeros(1, 2), torch.tensor(10.0), first).shape == (1, 2)
+    assert asked == [([[1.0, 1.0]], 0), ([[1.0, 1.0]], 2)]
+
+
 def test_implementations_are_named_by_module_and_name() -> None:
     assert title_of(softmax) == f"{softmax.__module__}.softmax"
     assert title_of(torch.nn.Linear(1, 1)) == "Linear"

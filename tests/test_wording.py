@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from dataclasses import replace
@@ -12,9 +13,12 @@ import pytest
 
 from tests import claims_that_fail as toy
 from verify.checks.record import CERTIFIED, UPHELD, VIOLATED, Record
+from verify.evidence.data_files import data_file
 from verify.evidence.fingerprints import fingerprint
+from verify.evidence.released import FILE, Released
 from verify.evidence.store import EvidenceWriter, Rejected
 from verify.evidence.verdicts import Verdict, judge_all
+from verify.report import model
 from verify.report.errata import (
     CertifiedCounterexample,
     Erratum,
@@ -172,6 +176,27 @@ def test_errata_are_counted_by_kind(errors: int, slips: int, gaps: int, said: st
     assert does_not_hold(found) == does_not_hold(iter(found)) == said
 
 
+def test_misprints_that_repeat_one_are_counted_apart() -> None:
+    slips = [verdict(HOLDS, "refuted", "slip")] * 4
+    for repeated, said in (
+        (1, "3 printed claims are misprints and 1 more repeats one of these misprints."),
+        (2, "2 printed claims are misprints and 2 more repeat one of these misprints."),
+        (3, "1 printed claim is a misprint and 3 more repeat one of these misprints."),
+    ):
+        assert does_not_hold(slips, repeated) == said
+    again = claim("misprinted-again", expects="refuted", severity="slip", repeats="toy.misprinted")
+    both = report_of(SLIP, again, WRONG)
+    assert [both.is_repeated(of) for of in (SLIP, again, WRONG)] == [False, True, False]
+    assert nonzero(both.kinds()) == {"refuted (error)": 1, "refuted (slip)": 1, "refuted (repeated)": 1}
+    assert list(both.kinds()) == list(KINDS_OF_VERDICT)
+    alone = report_of(again, WRONG)
+    assert not alone.is_repeated(again) and nonzero(alone.kinds()) == {"refuted (error)": 1, "refuted (slip)": 1}
+    for own, first in (("slip", "error"), ("error", "slip"), ("error", "error")):
+        of = report_of(SLIP, again)
+        of.verdicts.update({again.id: verdict(again, "refuted", own), SLIP.id: verdict(SLIP, "refuted", first)})
+        assert not of.is_repeated(again)
+
+
 # -- how sure ----------------------------------------------------------------------------------------------------------
 
 
@@ -181,6 +206,11 @@ def sure(of: Claim, *records: Record, status: str = "holds", severity: str | Non
 
 def test_what_is_open_is_undecided_whatever_else_is_known() -> None:
     assert sure(HOLDS, evidence(HOLDS, "proved", arithmetic="symbols"), status="open") == "Undecided."
+    balls = evidence(HOLDS, "enclosed", arithmetic="ball", outcome=VIOLATED, details={"inputs": {"A": [["1"]]}})
+    assert sure(HOLDS, evidence(HOLDS), balls, status="open") == (
+        "False at an input that a search found, for certain; no counterexample is declared."
+    )
+    assert sure(HOLDS, replace(balls, arithmetic="float64"), status="open") == "Undecided."
 
 
 def test_what_was_tried_is_no_proof() -> None:
@@ -762,6 +792,79 @@ def test_a_report_is_built_from_the_evidence_about_the_present_code(tmp_path: Pa
     assert report.verdicts == judge_all(report.claims, report.records)
 
 
+def test_what_was_released_is_shown_of_claims_about_which_nothing_was_found_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verdicts follow from all of it, and disagreements from what was found here, if anything was."""
+    theirs = {
+        of.id: [replace(evidence(of), fingerprint=fingerprint(of)), evidence(of, "enclosed", arithmetic="ball")]
+        for of in (HOLDS, TRUE, STEP)
+    }
+    read: list[Path] = []
+
+    def read_released(path: Path) -> Released | None:
+        read.append(path)
+        return Released({"version": "1.2"}, theirs) if present else None
+
+    monkeypatch.setattr(model, "read_released", read_released)
+    claims = {of.id: of for of in (HOLDS, TRUE)}
+    present = False
+    assert build(claims, tmp_path, released=True).released == frozenset()
+    present = True
+    read.clear()
+    assert build(claims, tmp_path).released == frozenset() and read == []
+    whole = build(claims, tmp_path, released=True)
+    assert read == [data_file(HOLDS.package, FILE)]
+    assert whole.released == set(claims) and whole.releases == {HOLDS.package: {"version": "1.2"}}
+    assert whole.records == [*theirs[HOLDS.id], *theirs[TRUE.id]] and whole.found_here == {} and whole.as_released
+    assert whole.verdicts == judge_all(claims, whole.records) and whole.outdated_release == set(claims)
+    assert restricted(whole, [TRUE]).released == {TRUE.id}
+    own = replace(evidence(TRUE, outcome=VIOLATED), fingerprint=fingerprint(TRUE))
+    EvidenceWriter(tmp_path).append(own)
+    partly = build(claims, tmp_path, released=True)
+    assert partly.released == {HOLDS.id} == partly.outdated_release and not partly.as_released
+    assert [record.claim for record in partly.records] == [TRUE.id, HOLDS.id, HOLDS.id]
+    assert partly.verdicts == judge_all(claims, partly.records)
+    assert partly.found_here == judge_all(claims, partly.records[:1]) and partly.disagreements
+    theirs[HOLDS.id].pop()
+    assert build(claims, tmp_path, released=True).outdated_release == frozenset()
+    # packages that were not released are passed over, wherever they come
+    others = {f"{package}.{HOLDS.id}": copy.copy(HOLDS) for package in ("a", "z")}
+    for name, of in others.items():
+        of.id, of.module = name, name
+    monkeypatch.setattr(
+        model, "read_released", lambda path: Released({}, theirs) if path == data_file(HOLDS.package, FILE) else None
+    )
+    monkeypatch.setattr(
+        model, "data_file", lambda package, name: data_file(HOLDS.package, name) if package == HOLDS.package else Path()
+    )
+    assert build(claims | others, tmp_path, released=True).released == {HOLDS.id}
+
+
+@pytest.mark.parametrize(("released", "outdated", "releases", "said"), [
+    ((HOLDS, TRUE), (), {"a": {"version": "1.2"}}, "These verdicts are as released with version 1.2."),
+    ((HOLDS,), (), {"a": {}}, "1 of 2 verdicts are as released."),
+    ((HOLDS,), (), {"b": {"version": "2"}, "a": {"version": "1"}, "c": {"version": "1"}},
+     "1 of 2 verdicts are as released with version 1 and 2."),
+    ((HOLDS,), (HOLDS, TRUE), {}, "1 of 2 verdicts are as released."),
+    ((HOLDS, TRUE), (HOLDS, TRUE), {}, "These verdicts are as released."),
+])  # fmt: skip
+def test_what_is_shown_as_released_is_said_with_its_version_and_what_has_changed_since(
+    released: tuple[Claim, ...], outdated: tuple[Claim, ...], releases: Any, said: str
+) -> None:
+    ids, changed = frozenset(of.id for of in released), frozenset(of.id for of in outdated)
+    report = report_of(HOLDS, TRUE, released=ids, outdated_release=changed, releases=releases)
+    first = report.shortfalls[0]
+    since = {0: "", 1: " For 1 claim the code or a library has changed since.",
+             2: " For 2 claims the code or a library has changed since."}[len(ids & changed)]  # fmt: skip
+    assert first.text == f"{said} They were not checked again here; `verify run` does that.{since}"
+    assert first.claims == ids and not first.once
+
+
+def _private() -> None:
+    """By its name nobody knows it."""
+
+
 def test_how_an_assumption_is_known_is_said_by_its_kind() -> None:
     met = Assumption("t > 0", positive=lambda t: t)
     assert how_known(met, False) == "a condition; every input is tested for it"
@@ -773,6 +876,13 @@ def test_how_an_assumption_is_known_is_said_by_its_kind() -> None:
         "a condition on sizes; no others are tried"
     )
     assert how_known(Definition("A is the softmax", by=how_sure), True) == "a definition, made so by `how_sure`"
+    several = (how_sure, functools.partial(listed), 3, _private, listed)
+    assert (
+        how_known(Definition("A is the softmax", by=several), True) == "a definition, made so by `how_sure`, `listed`"
+    )
+    assert how_known(Definition("A is the softmax", by=several[1:4]), True) == (
+        "a definition, made so in the functions of the claim"
+    )
     assert how_known(Convention("relu'(0) = 0", by=lambda x: x), False) == (
         "a convention, applied in the functions of the claim"
     )

@@ -102,10 +102,10 @@ class Walk:
             # what is within a unit by the largest entry alone needs no measurement, but in half precision it is of interest
             if gap.is_near and self.finding.dtype not in HALVES:
                 self.measured(gap.at_most, title)
-                break
+                return
             if gap.reference.smooth:
                 self.measured(gap.residual, title)
-                break
+                return
 
 
 class Comparison:
@@ -337,7 +337,7 @@ class Comparison:
                 for name, value in found.items():
                     gap = float((value - first[name]).abs().nan_to_num(nan=torch.inf).max()) if value.numel() else 0.0
                     # additions in another order, as on an accelerator, differ by units
-                    if gap > 0.0 and gap > allowed(dtype) * truth.unit(name, eps):
+                    if gap > allowed(dtype) * truth.unit(name, eps):
                         finding.status, finding.at = BROKEN, asked.title
                         finding.why = f"call {number + 1} at the same arguments: {name} is not that of the first"
                         return finding

@@ -87,7 +87,7 @@ class _Decided:
         if report.nodeid.startswith(NODES) and (report.when == "call" or report.outcome != "passed"):
             name = report.nodeid.removeprefix(NODES).partition("::")[0]
             is_decided = report.outcome != "skipped" or hasattr(report, "wasxfail")
-            self.by_name[name] = self.by_name.get(name, False) or is_decided
+            self.by_name[name] = is_decided or self.by_name.get(name, False)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -138,7 +138,8 @@ class SubjectItem(pytest.Function):
         return str(excinfo.value) if isinstance(excinfo.value, SubjectFailure) else super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.config.rootpath, None, f"{self.parent.name if self.parent else ''} {self.name}"
+        assert self.parent is not None  # the node of its implementation
+        return self.config.rootpath, None, f"{self.parent.name} {self.name}"
 
 
 class WrongUsage(pytest.Item):

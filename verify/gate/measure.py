@@ -444,14 +444,13 @@ def _describe_break(
 
     if _entries(seed) > READABLE:  # sizes that follow from each other cannot be made less one by one
         for sizes in sizes_of(claim)[:SMALLEST]:
-            anew = replace(draw, sizes=tuple(sizes.items()), explicit=())
-            candidate = one_of(claim, anew.arrays(claim, 1), 0)
+            candidate = one_of(claim, arrays_of(claim, replace(draw, sizes=tuple(sizes.items()))), 0)
             if _entries(candidate) < _entries(seed) and breaks(candidate):
                 seed = candidate
                 break
     small = shrunk(claim, seed, breaks, TRIES if of_values else TRIES // 2)
-    # where nothing excuses what overflows, all smaller inputs may be excused, and the example is the draw itself
-    sample = _at(claim, sides, batch_of_one(small), settings, finding.dtype, draw.domain not in WITHIN_HALF)
+    # nothing is excused any more: of a draw whose overflow counts, all smaller inputs may be, and the example is the draw itself
+    sample = _at(claim, sides, batch_of_one(small), settings, finding.dtype, may_overflow=False)
     assert sample is not None
     _measured(claim, sides, sample, finding.dtype, of_values)
     finding.status, finding.residual = BROKEN, sample.residual
@@ -502,7 +501,7 @@ def _draws_of_values(claim: Claim, settings: Settings) -> int:
 
 
 def _law_tests(claim: Claim, formula: Callable[..., Any], draw: Draw, settings: Settings) -> list[LawTest]:
-    raw = one_of(claim, draw.arrays(claim, 1), 0)
+    raw = one_of(claim, arrays_of(claim, draw), 0)
     return law_tests(claim, formula, raw, draw.seed, settings, LAW_SAMPLES)
 
 

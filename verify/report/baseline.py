@@ -28,7 +28,7 @@ def read_baseline(path: Path) -> dict[str, Any]:
     """An earlier report.json of any schema; raises `InputError` where the file is none."""
     wanted = "a report.json that `verify report` wrote"
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_bytes())
     except OSError as problem:
         raise InputError("--baseline", wanted, f"{str(path)!r} ({problem.strerror})") from None
     except (ValueError, RecursionError) as problem:

@@ -14,7 +14,7 @@ def as_junit(report: Report) -> str:
     suites = [_suite(report, paper) for paper in report.papers]
     root.extend(suites)
     for name in ("tests", "failures", "skipped"):
-        root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
+        root.set(name, str(sum(int(suite.attrib[name]) for suite in suites)))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 

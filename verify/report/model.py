@@ -293,7 +293,7 @@ def _with_releases(report: Report, fingerprints: Mapping[str, str]) -> Report:
     """The report with the evidence of releases for claims about which nothing was found here."""
     here = {record.claim for record in report.records}
     records, releases = list(report.records), {}
-    for package in {claim.package for claim in report.claims.values()}:
+    for package in sorted({claim.package for claim in report.claims.values()}):
         if (found := read_released(data_file(package, FILE))) is None:
             continue
         releases[package] = found.about
