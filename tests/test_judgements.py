@@ -6,6 +6,7 @@ import re
 import unicodedata
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.made_up_evidence import made_up, with_links
@@ -87,6 +88,23 @@ def test_a_refuted_reading_without_its_other_meanings_is_found() -> None:
 def test_empty_judgements_are_refused(declare: object) -> None:
     with pytest.raises(RegistryError, match="none of them empty"):
         declare()  # type: ignore[operator]
+
+
+def test_what_is_checked_of_mean_exponents_follows_from_the_reading() -> None:
+    """Of the derivative J of two steps (89) has log of an eigenvalue of J^T J, divided by 4: e^max <= K e^mean is taken to 4n."""
+    claim, rng = REGISTRY["dynamics.sec-5.3-mean"], np.random.default_rng(0)
+    assert (
+        claim.reading is not None and r"K^{4n}\det\Lambda$ with $n = SD$ and $K^{4n} = 10^6$" in claim.reading.meaning
+    )
+    seen = set()
+    for scale in rng.uniform(0, 3, 400):
+        n = int(rng.integers(1, 7))
+        squares = np.exp(2 * rng.uniform(-scale, scale, n))
+        exponents, K = np.log(squares) / 4, 10 ** (6 / (4 * n))
+        is_alike = np.exp(exponents.max()) <= K * np.exp(exponents.mean())
+        seen.add(is_alike)
+        assert not is_alike or squares.mean() ** n <= 10**6 * squares.prod()
+    assert seen == {True, False}
 
 
 def test_a_reading_prints_its_words() -> None:

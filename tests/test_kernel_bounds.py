@@ -1040,6 +1040,22 @@ def test_an_expression_names_only_earlier_ones() -> None:
         refused(certificate | {"table": [*certificate["table"], entry]})
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ["q", 0.1], ["q", 0.5, 1], ["q", "1/2"], ["q", "1", "2"], ["q", 2], ["q", True, 2], ["q", 1, True], ["q", -1, -2],
+        ["q", 1, 0], ["^", 0, 0.5, 1], ["^", 0, "1/2", 1], ["^", 0, 1, -2], ["^", 0, True, 2], ["^", True, 1, 2],
+        ["+", 0, True], ["exp", 0.0],
+    ],
+)  # fmt: skip
+def test_a_number_of_a_certificate_is_two_whole_ones(entry: list[Any]) -> None:
+    """0.1 is no tenth once it is read; true is no place, and "1/2" no number."""
+    table = Table()
+    table.add("size", "m"), table.add("size", "n")
+    with pytest.raises((Refused, TypeError)):
+        table.add(*entry)
+
+
 def test_statements_are_compared_in_normal_form() -> None:
     _, certificate = product()
     other = copy.deepcopy(certificate)

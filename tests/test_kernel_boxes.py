@@ -205,6 +205,7 @@ def test_forged_trees_are_refused() -> None:
         ["split", "x", [0, 1], beyond[0], ["split", "x", [0, 1], middle, beyond[1]]],  # an empty one
         ["split", "x", [-1, 1], beyond[0], ["split", "x", [1, 1], middle, beyond[1]]],
         ["split", "x", [1, 2], beyond[0], inner], ["split", "x", [0, 1], beyond[1], inner],
+        *(["split", "x", point, beyond[0], inner] for point in ([0.0], ["0"], [0], [0, True], [False, 1], [0, -1], ["0/1"])),
         ["split", "x", [0, 1], ["beyond", 1, "x", "high", holds], inner],
         ["split", "x", [0, 1], ["beyond", 5, "x", "high", holds], inner],
         ["split", "x", [0, 1], ["beyond", 0, "x", "low", holds], inner], ["split", "x", [0, 1], beyond[0], beyond[1]],

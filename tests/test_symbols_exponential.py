@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 
 from tests.symbolic_cases import DERIVATIVES, EXPRESSIONS, SIZES, corner, disagreement, slope_disagreement
 from verify.arithmetics.symbols import named, sums
-from verify.arithmetics.symbols.difference import float_values, parts_of, prove
+from verify.arithmetics.symbols.difference import Proof, float_values, parts_of, prove
 from verify.arithmetics.symbols.head_kinds import KINDS
 from verify.arithmetics.symbols.hypothesis_rules import HypothesisRule, hypothesis_on, vanishing
 from verify.arithmetics.symbols.latex import sum_latex
@@ -150,6 +151,20 @@ def test_a_remembered_product_does_not_outlive_the_rules_by_which_it_was_found()
                         assert (A.T @ A).value.key == eye(d).value.key
                     assert used
             assert (A.T @ A).value.key == free
+
+
+def test_a_hypothesis_of_one_thread_proves_nothing_in_another() -> None:
+    """Not even of sums that were multiplied there before, and not after its block."""
+
+    def proof() -> Proof:
+        return prove(lambda given: given["A"].T @ given["A"], lambda _: eye(d), lambda: {"A": named("A", d, d)})
+
+    rules = hypothesis_on("A", "has orthonormal columns", (d, d)).rules
+    with ThreadPoolExecutor(1) as pool:
+        with sums.extra_rules(rules):
+            assert proof().proved
+            assert not pool.submit(proof).result().proved
+        assert not pool.submit(proof).result().proved and not proof().proved
 
 
 def test_the_adjoint_of_the_derivative_is_that_of_the_transpose() -> None:

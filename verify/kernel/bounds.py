@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from verify.kernel import boxes, isometries, varying
 from verify.kernel import quantities as q
 from verify.kernel.bound_rules import HEADS, PROPERTIES, RULES, multiplied, two
+from verify.kernel.expressions import rational
 from verify.kernel.identities import Accepted
 from verify.kernel.places import replaced, rises, stands_in
 from verify.kernel.quantities import Index, Matrix, Scalar, number
@@ -174,6 +175,8 @@ class Reader:
 
     def read(self, entry: list[Any]) -> Any:
         """The value of one expression."""
+        if not {bool, float}.isdisjoint(map(type, entry)):  # 0.1 is read as another number, and true as place 1
+            raise Refused(f"{entry[0]!r} of a number that is not whole")
         value = self._read(entry)
         # a name at a place would be read as one where `asked` looks for it by its letters
         if not _is_expression(value):
@@ -212,13 +215,13 @@ class Reader:
     def _read(self, entry: list[Any]) -> Any:
         head, *data = entry
         if head == "q":
-            return number(Fraction(*data))
+            return number(rational(*data))
         if head == "size" and data[0] in self.sizes:
             return number(self.sizes[data[0]] - 1) + q.generator("size", *data)  # the generator is at least 1
         if head == "scalar" and data[0] in self.scalars:
             return q.generator("scalar", data[0], self.scalars[data[0]])
         if head == "^":
-            base, exponent = self.value(data[0]), Fraction(data[1], data[2])
+            base, exponent = self.value(data[0]), rational(data[1], data[2])
             if exponent < 0 and not (q.is_positive(base) or base in self.nonzero):
                 raise Refused("a division by what may vanish")
             return base**exponent

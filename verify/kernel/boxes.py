@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from verify.kernel import quantities as q
+from verify.kernel.expressions import rational
 from verify.kernel.quantities import Scalar, number
 from verify.kernel.refusal import Refused
 
@@ -242,7 +243,7 @@ def decided(gap: Scalar, tree: list[Any], box: Box, facts: tuple[Scalar, ...]) -
             raise Refused("a box that is not beyond what is assumed")
         decided(*at_side(gap, face, box, facts, x, side))
     elif name == "split":
-        x, point, below, above = variable(rest[0], box), Fraction(*rest[1]), *rest[2:]
+        x, point, below, above = variable(rest[0], box), Fraction(rational(*rest[1])), *rest[2:]
         low, high = box[x]
         if not low < point < high:
             raise Refused("a box is split where it is not")

@@ -41,7 +41,7 @@ MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3
     correction="dynamics.sec-5.3-mean-rank", uses=("dynamics.eq-90-chain",),
     reading=Reading("display nearly identical behaviors", r"""two sequences that behave alike stay within a constant:
             $e^{\lambda_{\max}} \le K e^{\text{mean}}$, tested at $T = 2$ as $(\operatorname{tr}\Lambda/n)^n \le
-            K\det\Lambda$ with $n = SD$ and $K = 10^6$"""),
+            K^{4n}\det\Lambda$ with $n = SD$ and $K^{4n} = 10^6$"""),
     consequence=r"""The mean exponent of a normalised update is $-\infty$, one direction per token being lost; average
         over tangent directions, or look at the maximum alone.""",
     note=r"""No other meaning saves it: with a normalisation layer the mean of the exponents (89) is $-\infty$ whatever the

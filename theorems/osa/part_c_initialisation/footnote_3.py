@@ -33,9 +33,9 @@ FOOTNOTE_3 = Claim(WEIGHTS, "osa.fn-3", label="Footnote 3", name="rank of the pr
     uses=("osa.c1-kappa", "osa.thm-c.2"), correction="osa.fn-3-ranks",
     consequence=r"""With two heads $\tilde{W}$ is an orthogonal matrix of order $d$, so Theorem C.2 gives its condition
         number in the usual sense too. Nothing else follows.""",
-    note=r"""Low rank is taken as rank below the order $d$, the weakest meaning: both determinants vanish. $\tilde{W}$, the
-        other matrix whose condition number Appendix C considers, has rank $2 d_v$: all of $d$ for $h = 2$. $W^VW^O$ has
-        rank $d_v < d$, and $J$ at most $N d_v < N d$ (osa.f7-range).""",
+    note=r"""Low rank is taken as rank below the order $d$, the weakest meaning: both determinants vanish. Of the
+        other matrices whose condition numbers Appendix C considers, $\tilde{W}$ has rank $2 d_v$: all of $d$ for $h = 2$.
+        $W^VW^O$ has rank $d_v < d$, and $J_2$ and $J$ at most $N d_v < N d$ (osa.f7-range).""",
 )  # fmt: skip
 
 

@@ -44,9 +44,29 @@ _used: contextvars.ContextVar[set[str] | None] = contextvars.ContextVar("rules_u
 _keeping: contextvars.ContextVar[bool] = contextvars.ContextVar("origins_kept", default=False)
 _known: contextvars.ContextVar[dict[Any, Any] | None] = contextvars.ContextVar("products_known", default=None)
 _fresh = itertools.count(1_000_000)
-#: The rules of `_of` that may apply to a product, by the kinds of its heads.
-_by_kinds: dict[frozenset[str], list[ProductRule]] = {}
-_of: list[list[ProductRule]] = [_rules]
+
+
+class InForce:
+    """Rules in the order in which they are tried; what was found by one such object is never used under another."""
+
+    __slots__ = ("_by_kinds", "rules")
+
+    def __init__(self, rules: Iterable[ProductRule]) -> None:
+        self.rules = tuple(rules)
+        self._by_kinds: dict[frozenset[str], list[ProductRule]] = {}
+
+    def of(self, kinds: frozenset[str]) -> list[ProductRule]:
+        """The rules of which one of these kinds has to occur."""
+        found = self._by_kinds.get(kinds)
+        if found is None:
+            found = self._by_kinds[kinds] = [item for item in self.rules if item[1] & kinds]
+        return found
+
+
+#: The rules of a block with hypotheses or another order: of its context alone, so that no thread proves by those of another.
+_inside: contextvars.ContextVar[InForce | None] = contextvars.ContextVar("rules_in_force", default=None)
+#: The registered rules as they are in force elsewhere, with the list that they are of.
+_registered: list[tuple[list[ProductRule], InForce]] = []
 
 
 def fresh() -> int:
@@ -59,28 +79,19 @@ def rule(name: str, *kinds: str) -> Callable[[Rewriting], Rewriting]:
 
     def register(function: Rewriting) -> Rewriting:
         _rules.append(ProductRule(name, frozenset(kinds), function))
-        _forget()
+        _registered.clear()
         return function
 
     return register
 
 
-def _forget() -> None:
-    """The rules in force are others: nothing that was found by those before is used again."""
-    _by_kinds.clear()
-    _of[:] = [_rules]
-    if (known := _known.get()) is not None:
-        known.clear()
-
-
-def _rules_for(kinds: frozenset[str]) -> list[ProductRule]:
-    """The rules in force of which one of these kinds has to occur, in their order."""
-    if _of[0] is not _rules:
-        _forget()
-    found = _by_kinds.get(kinds)
-    if found is None:
-        found = _by_kinds[kinds] = [item for item in _rules if item[1] & kinds]
-    return found
+def _in_force() -> InForce:
+    found = _inside.get()
+    if found is not None:
+        return found
+    if not _registered or _registered[0][0] is not _rules:
+        _registered[:] = [(_rules, InForce(_rules))]
+    return _registered[0][1]
 
 
 def remembering_products() -> contextlib.AbstractContextManager[dict[Any, Any] | None]:
@@ -113,34 +124,22 @@ def note_rule(name: str) -> None:
 
 @contextlib.contextmanager
 def extra_rules(rules: Iterable[ProductRule]) -> Iterator[None]:
-    """Apply more rules inside the block: the hypotheses of a claim."""
-    added = list(rules)
-    _rules.extend(added)
-    _forget()
-    try:
+    """Apply more rules inside the block, and in no other thread: the hypotheses of a claim."""
+    before, added = _in_force(), tuple(rules)
+    with assigned(_inside, InForce((*before.rules, *added)) if added else before):
         yield
-    finally:
-        for item in added:
-            _rules.remove(item)
-        _forget()
 
 
 @contextlib.contextmanager
 def trying_first(name: str) -> Iterator[None]:
     """Try the rule `name` before all others inside the block: two orders may lead to two normal forms, both of them right."""
-    before = list(_rules)
-    _rules.sort(key=lambda item: item[0] != name)
-    _forget()
-    try:
+    with assigned(_inside, InForce(sorted(_in_force().rules, key=lambda item: item[0] != name))):
         yield
-    finally:
-        _rules[:] = before
-        _forget()
 
 
 def is_rule(name: str) -> bool:
     """Whether a rule or hypothesis of this name is in force."""
-    return any(known == name for known, _, _ in _rules)
+    return any(known == name for known, _, _ in _in_force().rules)
 
 
 P = ParamSpec("P")
@@ -314,6 +313,7 @@ def contract(
     if remembered is None:
         return _contracted(operands, out, sizes)
     key = (
+        _in_force(),
         tuple([(operand.key, tuple(labels)) for operand, labels in operands]),
         tuple(out),
         tuple((sizes or {}).items()),
@@ -381,7 +381,7 @@ MOST_REWRITINGS = 20_000
 
 def simplified(product: Product, slots: int) -> Iterator[tuple[Scalar, list[Factor]]]:
     """The products, free of deltas that can be summed and of whatever a rule removes, that a product reduces to."""
-    pending, done = [product], 0
+    pending, done, in_force = [product], 0, _in_force()
     while pending:
         coefficient, factors, summed = pending.pop()
         if (done := done + 1) > MOST_REWRITINGS:
@@ -389,7 +389,7 @@ def simplified(product: Product, slots: int) -> Iterator[tuple[Scalar, list[Fact
         if not coefficient:
             continue
         factors, summed = _without_deltas(factors, summed, slots)
-        for name, _, apply in _rules_for(frozenset([head.kind for head, _ in factors])):
+        for name, _, apply in in_force.of(frozenset([head.kind for head, _ in factors])):
             found = apply((coefficient, factors, summed), slots)
             if found is not None:
                 note_rule(name)
