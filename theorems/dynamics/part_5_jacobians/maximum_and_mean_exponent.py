@@ -49,8 +49,9 @@ MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3
         update is singular: the state cannot leave the sphere, or for RMSNorm an ellipsoid. So $\det\Lambda^{(T)} = 0$
         for every $T$, and at least one exponent per token (AKOrN: per oscillator) is $-\infty$. The sentence describes
         Figure 3, all models, those with normalisation layers too: trained, $T = 16$, floating point. Of the plotted
-        numbers nothing is denied; what a plot shows in place of $-\infty$ is rounding error, or an average that leaves
-        the vanishing eigenvalues out. They are not means of the exponents (89), which is the only definition given. No
+        numbers nothing is denied. But those of models with normalisation layers are not means of the exponents (89), which
+        is the only definition given: what a plot shows in place of $-\infty$ is rounding error, or an average that leaves
+        the vanishing eigenvalues out. No
         statement about maximum and mean of trained models is known to put in its place: dynamics.sec-5.3-mean-rank says
         which exponents an average has to leave out. Over tangent directions the sentence is true of one token at rest
         (dynamics.sec-5.3-mean-at-rest) and of (18) at equal frequencies (dynamics.sec-5.3-mean-tangent).""",
