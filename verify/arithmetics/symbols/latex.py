@@ -42,12 +42,12 @@ def _terms_latex(value: Sum) -> Iterator[str]:
         yield scaled_latex(coefficient, r"\, ".join(factors))
 
 
-def _by_names(term: tuple[Key, Scalar]) -> list[tuple[str, int, tuple[int, ...]]]:
+def _by_names(term: tuple[Key, Scalar]) -> tuple[bool, list[tuple[str, int, tuple[int, ...]]]]:
     """Where a term stands among others: by the names of its heads, then by which was met first, then by the indices.
 
-    As text, a number of a head would come before others or after them by what was proved before.
+    A number comes last.  As text, a number of a head would come before others or after them by what was proved before.
     """
-    return [(made.name or made.kind, made.number, indices) for made, indices in term[0]]
+    return not term[0], [(made.name or made.kind, made.number, indices) for made, indices in term[0]]
 
 
 def normal_form_latex(value: Any, longest: int) -> str:
