@@ -35,10 +35,15 @@ def formula_latex(node: Any) -> str:
     >>> formula_latex(Call("@", (Call("T", (Input("X"),)), Input("W_Q"))))
     'X^\\\\top W_{Q}'
     """
-    text = abbreviated(_Reader().text(node))
-    numbers = list(dict.fromkeys(re.findall(r"i_\{#(\w+)\}", text)))
-    letters = dict(zip(numbers, INDICES, strict=False))
-    return re.sub(r"i_\{#(\w+)\}", lambda match: letters.get(match[1], f"i_{{{match[1]}}}"), text)
+    # the numbers of indices go on from proof to proof: whole, they would decide which function is the longest
+    text = abbreviated(_renamed(_Reader().text(node), lambda place: f"i_{{#{place:03}}}"))
+    return _renamed(text, lambda place: INDICES[place] if place < len(INDICES) else f"i_{{{place}}}")
+
+
+def _renamed(text: str, name: Callable[[int], str]) -> str:
+    """The text with a name for each index, which its place among the indices of the text gives."""
+    places: dict[str, int] = {}
+    return re.sub(r"i_\{#(\w+)\}", lambda match: name(places.setdefault(match[1], len(places))), text)
 
 
 @functools.lru_cache(maxsize=4096)

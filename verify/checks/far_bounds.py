@@ -139,7 +139,9 @@ def _matrices(proof: BoundProof, known: World) -> Iterator[tuple[Node, tuple[Any
             around = around | {part for part in item[:1] if isinstance(part, Index)}
             todo += [(part, around) for part in item]
         elif isinstance(item, sympy.Basic):
-            todo += [(known.atoms[symbol].payload, around) for symbol in item.free_symbols if symbol in known.atoms]
+            # in a fixed order, since a matrix is formed as often as the place says at which it is first met
+            quantities = sorted(item.free_symbols & known.atoms.keys(), key=sympy.default_sort_key)
+            todo += [(known.atoms[symbol].payload, around) for symbol in quantities]
         elif isinstance(item, Node) and item not in seen:
             seen.add(item)
             bound = {part for part in item.data[:1] if isinstance(part, Index)}

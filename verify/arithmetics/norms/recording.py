@@ -329,7 +329,7 @@ class Writer:
         if kind in (SMALLEST, GAIN, "largest value"):
             return self.add(kind, self.matrix(any_of(data[0])))
         if kind == "max":
-            return self.add(kind, *sorted(map(self.of_scalar, data[0])))
+            return self.add(kind, *sorted(map(self.of_scalar, sorted(data[0], key=text_of))))
         if kind == "sum":
             return self.of_scalar(data[0])
         if kind == "abs":
@@ -365,7 +365,7 @@ class Writer:
         if kind in FUNCTIONS:
             return self.add("function", kind, *map(self.place_of, data))
         if kind == "entrywise":
-            parts = sorted(map(self.matrix, data[0]))
+            parts = sorted(map(self.matrix, sorted(data[0], key=text_of)))
             return self.add(kind, *(parts * 2)[:2])
         if kind == "sum over":
             return self.add("sum of matrices", *map(self.place_of, data))

@@ -322,7 +322,7 @@ class Retraced:
 
     def _of_sum_over(self, index: Any, body: Any) -> Iterator[Steps]:
         i = self.w.place_of(index)
-        for monomial in body.terms:
+        for monomial in (sorted(one, key=text_of) for one in sorted(body.terms, key=text_of)):
             rows = [(h, e, A) for h, e in monomial if (A := row_source(h, index)) is not None]
             for _, e, A in rows:
                 total = {h for m in bound_rules.total(A).terms for h, _ in m}

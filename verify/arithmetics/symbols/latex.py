@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from verify.arithmetics.formula_latex import abbreviated
+from verify.arithmetics.symbols.canonical import Key
 from verify.arithmetics.symbols.difference import parts_of
 from verify.arithmetics.symbols.head_kinds import KINDS, scaled_latex
+from verify.arithmetics.symbols.scalars import Scalar
 from verify.arithmetics.symbols.sums import Sum
 
 _OPEN, _SUMMED = "abcdefgh", "ijklmnopqrstuvwxyz"
@@ -27,7 +29,7 @@ def _added(terms: list[str]) -> str:
 
 def _terms_latex(value: Sum) -> Iterator[str]:
     """The terms in their order, one after the other; each has index names of its own."""
-    for key, coefficient in sorted(value.terms.items(), key=str):
+    for key, coefficient in sorted(value.terms.items(), key=_by_names):
         names = _index_names(len(value.slots))
         labels: dict[int, str] = {slot: next(names) for slot in range(len(value.slots))}
         spare = iter(_more_names())
@@ -38,6 +40,14 @@ def _terms_latex(value: Sum) -> Iterator[str]:
                     labels[index] = next(spare)
             factors.append(KINDS[made.kind].latex(made, [labels[index] for index in indices], sum_latex))
         yield scaled_latex(coefficient, r"\, ".join(factors))
+
+
+def _by_names(term: tuple[Key, Scalar]) -> tuple[bool, list[tuple[str, int, tuple[int, ...]]]]:
+    """Where a term stands among others: by the names of its heads, then by which was met first, then by the indices.
+
+    A number comes last.  As text, a number of a head would come before others or after them by what was proved before.
+    """
+    return not term[0], [(made.name or made.kind, made.number, indices) for made, indices in term[0]]
 
 
 def normal_form_latex(value: Any, longest: int) -> str:
