@@ -6,6 +6,7 @@ import json
 from xml.etree import ElementTree
 
 import pytest
+import torch  # here, since pytester forgets what a test imports, and torch cannot be imported twice
 
 from tests.conftest import write_claim
 from tests.loaded import run_pytest
@@ -104,8 +105,6 @@ def test_dtype_selects_float_checks(project: pytest.Pytester) -> None:
 
 
 def test_absent_device_and_unknown_effort_are_usage_errors(project: pytest.Pytester) -> None:
-    import torch
-
     if not torch.cuda.is_available():
         result = run(project, "--device", "cuda")
         assert result.ret == pytest.ExitCode.USAGE_ERROR

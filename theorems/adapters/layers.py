@@ -258,6 +258,8 @@ def flax_attention_layer(module: Any) -> Function:
         nnx, jnp = importlib.import_module("flax.nnx"), importlib.import_module("jax.numpy")
         d = X.shape[2]
         options = {"use_bias": False, "decode": False, "rngs": nnx.Rngs(0), "param_dtype": X.dtype, "dtype": X.dtype}
+        if module_class(module) is nnx.MultiHeadAttention:  # weights come with each call: none need to be drawn
+            options["kernel_init"] = nnx.initializers.zeros_init()
         made = module_class(module)(H, d, **options)
         for layer, W, count in ((made.query, W_Q, H), (made.key, W_K, G), (made.value, W_V, G)):
             layer.kernel = nnx.Param(jnp.repeat(W.reshape(d, count, -1), H // count, axis=1))
@@ -271,10 +273,16 @@ def flax_attention_layer(module: Any) -> Function:
 def equinox_attention_layer(module: Any) -> Function:
     """equinox.nn.MultiheadAttention, which takes one sample; its weights act as W x."""
 
+    @functools.lru_cache(maxsize=64)  # to make it takes longer than to call it, and weights come with each call
+    def made_with(d: int, H: int, dtype: Any) -> Any:
+        jax = importlib.import_module("jax")
+        with jax.ensure_compile_time_eval():  # what is kept has to outlive a trace
+            return module_class(module)(H, d, dtype=dtype, key=jax.random.PRNGKey(0))
+
     def adapted(X: Any, W_Q: Any, W_K: Any, W_V: Any, W_O: Any, M: Any, H: int, G: int) -> Any:
         equinox, jax = importlib.import_module("equinox"), importlib.import_module("jax")
         d = X.shape[2]
-        made = module_class(module)(H, d, dtype=X.dtype, key=jax.random.PRNGKey(0))
+        made = made_with(d, H, X.dtype)
         keys, values = (jax.numpy.repeat(W.reshape(d, G, -1), H // G, axis=1).reshape(d, d) for W in (W_K, W_V))
         made = equinox.tree_at(
             lambda m: (m.query_proj.weight, m.key_proj.weight, m.value_proj.weight, m.output_proj.weight),
