@@ -38,7 +38,7 @@ def tensor(*rows: Any, dtype: Any = torch.float64) -> torch.Tensor:
 
 def point(yours: Any, truth: Any, unit: float = 1e-16, **given: Any) -> _Point:
     sizes = given.pop("sizes", {})
-    return _Point(given, sizes, *(torch.as_tensor(x, dtype=torch.float64) for x in (truth, yours)), unit)
+    return _Point(given, sizes, *(torch.as_tensor(x, dtype=torch.float64) for x in (truth, yours)), unit)  # type: ignore[arg-type,call-arg]
 
 
 def found(function: Callable[..., Any], subject: str = SOFTMAX, dtype: str = "float64", at: Any = ()) -> list[str]:
@@ -500,7 +500,7 @@ def test_derivatives_are_compared_at_two_plain_draws_and_those_of_the_definition
 
 def test_causes_are_searched_at_plain_draws_of_one_and_at_the_broken_example(monkeypatch: pytest.MonkeyPatch) -> None:
     units: list[Any] = []
-    monkeypatch.setattr(diagnosis, "_unit_of", lambda *given: units.append(given) or Unit(1e-16))
+    monkeypatch.setattr(diagnosis, "_unit_of", lambda *given: units.append(given) or Unit(1e-16))  # type: ignore[func-returns-value]
     monkeypatch.setattr(diagnosis, "_candidates", lambda *_: [])
     written = Written(monkeypatch, {"n": 3, "X": tensor(1.0, 2.0)})
     mine = written.standing(lambda n, X: 5 * X, lambda n, X: X)

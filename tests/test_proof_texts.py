@@ -173,8 +173,8 @@ def test_what_a_theorem_assumes_is_said_with_where_inputs_meet_it() -> None:
 
 
 def test_a_proof_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proof_texts, "kernel_text", lambda of, certificate: f"kernel of {certificate['rules']}")
-    monkeypatch.setattr(proof_texts, "kernel_statements", lambda of, certificate: ["A = B", of.label])
+    monkeypatch.setattr(proof_texts, "kernel_text", lambda of, certificate: f"{of.id} {certificate['rules']}")
+    monkeypatch.setattr(proof_texts, "kernel_statements", lambda of, certificate: [of.label, *certificate["rules"]])
     certificate = {"terms": terms(2, 2), "rules": ["p"], "hypotheses": []}
     full = record(
         terms=terms(2, 2), formula="A B", normal_form="sum", rules=["p", "q"], hypotheses=["h", "k"], conditions=["c", "d"],
@@ -189,8 +189,8 @@ def test_a_proof_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
         "\nformula read back from the code:\n  A B\n"
         "\nnormal form (repeated indices are summed):\n  sum\n"
         "\nrules: p; q\nhypotheses: h; k\nconditions: c; d\ntaken as positive: x; y\n"
-        "certificate: accepted, 2 and 2 terms, by the rules p\nkernel of ['p']\n"
-        "theorem in Rocq: A = B\ntheorem in Rocq: Lemma 1\n"
+        "certificate: accepted, 2 and 2 terms, by the rules p\ntoy.a ['p']\n"
+        "theorem in Rocq: Lemma 1\ntheorem in Rocq: p\n"
         "normal forms against the functions at n = 2, d = 3: 1.2e-09 apart\n"
         "normal forms against the functions at no sizes: 0.0e+00 apart\n"
         "mutant one: 3 terms left\nmutant two: not compared\n0.13 s"

@@ -161,6 +161,13 @@ def test_a_row_has_a_state_and_says_what_no_claim_compares() -> None:
     assert row_of({"quote": "A", "claims": None, "missing": "b"}, "").claims == ()
 
 
+#: What beside a quotation makes no row.
+AMBIGUOUS: list[dict[str, Any]] = [
+    {}, {"partly": "b"}, {"claims": []}, {"missing": "b", "claims": ["a.b"]}, {"missing": "b", "partly": "c"},
+    {"reason": "lost", "missing": "b"}, {"claims": ["a.b"], "partly": "b", "reason": "lost"},
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(("row", "said"), [
     ("A = B", "here: expected a mapping with a quote; got 'A = B'"),
     ({"claims": ["a.b"]}, "here: expected a mapping with a quote; got {'claims': ['a.b']}"),
@@ -171,9 +178,7 @@ def test_a_row_has_a_state_and_says_what_no_claim_compares() -> None:
     ({"quote": "A", "reason": "boring"}, f"here, reason: expected one of {', '.join(REASONS)}; got 'boring'"),
     *[({"quote": "A", **given},
        f"here: expected claims (and what they leave out), or what is missing, or a reason; got {({'quote': 'A', **given})!r}")
-      for given in ({}, {"partly": "b"}, {"claims": []}, {"missing": "b", "claims": ["a.b"]},
-                    {"missing": "b", "partly": "c"}, {"reason": "lost", "missing": "b"},
-                    {"claims": ["a.b"], "partly": "b", "reason": "lost"})],
+      for given in AMBIGUOUS],
 ])  # fmt: skip
 def test_what_is_no_row_is_refused_with_its_place(row: Any, said: str) -> None:
     with pytest.raises(InputError) as raised:
@@ -268,7 +273,7 @@ def test_a_version_is_that_of_the_distribution_that_declares_a_package_or_holds_
         "nowhere": SimpleNamespace(submodule_search_locations=None, origin=None),
     }
     found: list[Any] = []
-    monkeypatch.setattr(importlib.util, "find_spec", specs.get)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: specs.get(str.lower(name)))
     monkeypatch.setattr(importlib.metadata, "distributions", lambda: iter(found))
 
     def version(*distributions: Any, of: str | None = "toys") -> str | None:
@@ -291,7 +296,7 @@ def test_a_commit_is_that_of_the_folder_with_a_plus_where_files_have_changed(mon
     specs: dict[str, Any] = {
         "toys": SimpleNamespace(origin="/site/toys/__init__.py"), "nowhere": SimpleNamespace(origin=None)
     }  # fmt: skip
-    monkeypatch.setattr(importlib.util, "find_spec", specs.get)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: specs.get(str.lower(name)))
     said: dict[str, Any] = {"rev-parse": "0123\n", "status": ""}
     options = {"capture_output": True, "text": True, "timeout": 10, "check": True}
 
