@@ -510,7 +510,11 @@ def test_causes_are_searched_at_plain_draws_of_one_and_at_the_broken_example(mon
     assert written.asked[0] == (True, 12, QUICK.seed, "generic")
     assert drawn == [({"drawn": number}, True, "float32") for number in range(0, 12, 2)]
     arrays, same, dtype = last
-    assert (arrays["n"], same, dtype) == (3, True, "float32") and arrays["X"].tolist() == [[1.0, 2.0]]
+    assert (
+        isinstance(arrays["n"], int)
+        and (arrays["n"], same, dtype) == (3, True, "float32")
+        and arrays["X"].tolist() == [[1.0, 2.0]]
+    )
     assert arrays["X"].dtype == float
     assert [given[:2] for given in units] == [(written.claim, mine)] * 7 and {given[3] for given in units} == {24}
     assert units[1][2] == ("seed", {"drawn": 2}, 0)
