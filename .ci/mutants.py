@@ -54,6 +54,11 @@ FAST = [
 #: Globs of modules, and the tests that are asked; the first that matches counts.  Slow tests of proofs look for defects in provers.
 TESTS = {
     **{f"verify/report/{name}.py": ["tests/test_report_forms.py"] for name in ("baseline", "history", "junit")},
+    **{
+        f"verify/report/{name}.py": ["tests/test_report_parts.py"]
+        for name in ("attempts", "citations", "contents", "coverage", "looseness", "provenance")
+    },
+    "verify/report/proof_texts.py": ["tests/test_proof_texts.py"],
     "verify/report/*.py": ["tests/test_wording.py"],
     "verify/evidence/verdicts.py": [*JUDGED, "tests/test_wording.py"],
     "verify/gate/rounding.py": ["tests/test_gate_rounding.py", "tests/test_gate_units.py"],
@@ -67,6 +72,8 @@ TESTS = {
         for name in ("autograd", "known", "prepared")
     },
     **{f"verify/gate/{name}.py": ["tests/test_gate_table.py"] for name in ("items", "parametrize", "table")},
+    **{f"verify/gate/{name}.py": ["tests/test_gate_units.py"] for name in ("findings", "standing")},
+    "verify/gate/recognised.py": ["tests/test_gate_recognised.py"],
     "verify/gate/*.py": ["tests/test_gate_comparison.py", "tests/test_gate_units.py"],
     "verify/checks/counterexamples.py": ["tests/test_counterexamples.py"],
     "verify/checks/bound_proofs.py": [],

@@ -598,7 +598,7 @@ def test_wrong_choices_of_sizes_are_named(arguments, message):
         ({"require": "no-such"}, "require: expected derivatives, or a glob that matches one of"),
         ({"claims": "osa.*"}, "claims: expected a glob that matches one of"),
         ({"effort": "heroic"}, "effort: expected one of"),
-        ({"dtypes": ["float8"]}, "dtype: expected float64 or float32"),
+        ({"dtypes": ["float8"]}, "dtypes: expected float64, float32, float16 or bfloat16"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):

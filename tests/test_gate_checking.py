@@ -383,7 +383,8 @@ def test_an_adapter_turns_an_implementation_and_is_part_of_its_title() -> None:
     ({"require": "nothing"}, "require: expected derivatives, or a glob that matches one of ['definition', 'first-"),
     ({"accept": ["derivatives", "nothing"]}, "accept: expected derivatives, or a glob that matches one of ['definition', "),
     ({"dtypes": "float64"}, "dtypes: expected a list of precisions by name, or None; got 'float64'"),
-    ({"dtypes": ["float63"]}, "dtype: expected"),
+    ({"dtypes": ["float63"]}, "dtypes: expected float64, float32, float16 or bfloat16; got 'float63'"),
+    ({"dtypes": [["float64"]]}, "dtypes: expected float64, float32, float16 or bfloat16; got ['float64']"),
     ({"subject": "hessian.softmx"}, "subject: expected"),
     ({"adapter": 3}, "adapter: expected"),
     ({"implementation": torch.nn.Linear}, "implementation: expected a function of (T)"),
@@ -506,6 +507,26 @@ def test_of_what_is_wrong_other_comparisons_are_not_made_and_theorems_are_met_br
     ]  # fmt: skip
     assert report.causes == ["why"] and [each.check for each in of.searched] == [SIZES]
     assert LONG == "long-sequences"
+
+
+def test_theorems_are_met_in_their_first_precision_where_a_half_comes_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of = Written(
+        definition__bfloat16=BAD, definition__float32=GOOD, a__float32=GOOD, a__float64=GOOD, law__float64=GOOD,
+        long_sequences__bfloat16=GOOD, b__float64=GOOD,
+    )  # fmt: skip
+    of.settings.dtypes = ("bfloat16", "float32", "float64")
+    reported(of, monkeypatch)
+    assert [asked[:2] for asked in of.asked] == [
+        (DEFINITION, "bfloat16"), (DEFINITION, "float32"), ("a", "float32"), ("b", "float64"),
+    ]  # fmt: skip
+
+
+def test_a_law_is_examined_in_full_though_only_a_half_precision_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for dtypes in (("bfloat16",), ("float32", "float64")):
+        of = made(claim("a", LAWFUL), comparisons=[FIRST], dtypes=dtypes)
+        assert running(of, "a", "float64", monkeypatch)[1][0][7] is False
 
 
 def test_what_raises_or_returns_nothing_of_use_meets_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -250,6 +250,31 @@ def test_a_report_in_full() -> None:
     )
 
 
+def test_a_report_ends_with_the_kernels_that_ran_and_what_was_not_exercised() -> None:
+    found = report(
+        finding("a"), kernels={"math": 1, "flash": 20}, not_exercised=("precision float32", "long sequences")
+    )
+    assert str(found).splitlines() == [
+        "toy.subject implemented by mine: ok", "", "satisfied: 1", "  a  (label of a)  float64 ",
+        "", "kernels that ran: flash 20 times, math 1 times", "", "not exercised: precision float32; long sequences",
+    ]  # fmt: skip
+
+
+def test_a_report_as_json_has_the_outcome_and_every_finding() -> None:
+    broken = finding(DEFINITION, BROKEN, residual=math.inf, yours=[math.nan])
+    found = report(
+        broken, finding("a", UNCHECKABLE, "small"), causes=["a factor 2"], kernels={"math": 1}, not_exercised=("b", "c")
+    ).as_dict()
+    first, second = found.pop("findings")
+    assert found == {
+        "subject": "toy.subject", "implementation": "mine", "outcome": NOT_OK, "verdict": "NOT the definition",
+        "causes": ["a factor 2"], "broken": [DEFINITION], "undecided": ["a"], "kernels": {"math": 1},
+        "not_exercised": ["b", "c"],
+    }  # fmt: skip
+    assert (first["check"], first["residual"], first["yours"]) == (DEFINITION, "inf", ["nan"])
+    assert (second["check"], second["why"], second["residual"]) == ("a", "small", None)
+
+
 # -- what stands in the place of a definition --------------------------------------------------------------------------
 
 
@@ -274,7 +299,11 @@ def test_tensors_go_to_the_implementation_and_all_else_to_the_definition() -> No
             lambda T: softmax(T).float(),
             r"result: expected the dtype of the arguments, torch.float64; got torch.float32",
         ),
-        (lambda T: softmax(T).to("meta"), "result: expected the device of the arguments, cpu; got meta"),
+        (
+            lambda T: softmax(T).to("meta"),
+            r"result: expected the device of the arguments, cpu; got meta: its result has to be moved there, by "
+            r".to\(X.device\), or made there$",
+        ),
         (lambda T: softmax(T).to_sparse(), "result: expected a dense tensor; got layout torch.sparse_coo"),
         (lambda T: T.mul_(2), "T: expected an argument left as it was; got an argument changed in place$"),
         (lambda T: T.data.mul_(2) * 1, "T: expected an argument left as it was; got an argument changed in place$"),

@@ -75,7 +75,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
        for value in (None, 0, ["cpu"], "", "meta", "abacus", "cuda:99", b"cpu", {})},
     **{f"dtypes {value!r}": (_check(dtypes=value), "dtypes: expected a list of precisions by name, or None; got ")
        for value in ("float64", 64, [], (), {}, {"float64"}, torch.float64, True)},
-    **{f"dtypes of {value!r}": (_check(dtypes=[value]), "dtype: expected float64 or float32; got ")
+    **{f"dtypes of {value!r}": (_check(dtypes=[value]), "dtypes: expected float64, float32, float16 or bfloat16; got ")
        for value in ("float8", "double", torch.float64, None, ["float64"], 64)},
     **{f"package {value!r}": (_check(package=value), "package: expected the name of a package that can be imported; got ")
        for value in (None, 1, ["theorems"], "", "no_such_package", ".theorems", b"theorems")},

@@ -211,7 +211,7 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
       for text in ("bi_layers", "bi_layers:absent", "bi_layers:pi", "no_such_module:f", "bi_leaves:f", "")],
     *[((*RIGHT, "--claims", glob), NO_CLAIM) for glob in ("nothing.*", "", "osa.*", "hessian.thm-3.2")],
     *[((*RIGHT, "--effort", effort), "effort: expected one of") for effort in ("", "heroic", "QUICK")],
-    *[((*RIGHT, "--dtype", dtype), "dtype: expected float64 or float32") for dtype in ("float8", "half", "")],
+    *[((*RIGHT, "--dtype", dtype), "dtypes: expected float64, float32, float16 or bfloat16") for dtype in ("float8", "half", "")],
     *[((*RIGHT, "--device", device), "device: expected cpu, or an accelerator that torch can use here")
       for device in ("meta", "abacus", "", "cuda:99")],
 ]  # fmt: skip

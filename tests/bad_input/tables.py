@@ -34,7 +34,7 @@ TABLES: list[tuple[str, str]] = [
       for option in ("adapter", "claims") for value in ("1", "['x']", "true", "{}")],
     *[(ENTRY + f"{{{RIGHT}, dtypes = {value}}}", f"{PLACE}.dtypes: expected a list of precisions by name; got ")
       for value in ("'float64'", "64", "[]", "[64]", "[['float64']]", "true", "{}")],
-    (ENTRY + f"{{{RIGHT}, dtypes = ['float8']}}", f"{PLACE}: dtype: expected float64 or float32; got 'float8'"),
+    (ENTRY + f"{{{RIGHT}, dtypes = ['float8']}}", f"{PLACE}: dtypes: expected float64, float32, float16 or bfloat16; got 'float8'"),
     (ENTRY + f"{{{RIGHT}, effort = 'heroic'}}", f"{PLACE}: effort: expected one of"),
     (ENTRY + f"{{{RIGHT}, claims = 'nothing'}}", f"{PLACE}: claims: expected a glob that matches"),
     (ENTRY + f"{{{RIGHT}, device = 'meta'}}", f"{PLACE}: device: expected cpu"),

@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from verify.checks.settings import HALVES, Settings
 from verify.gate.subject_errors import Raised
 from verify.vocabulary.errors import InputError, in_one_line, shown
 
@@ -157,12 +158,15 @@ def texts(**argument: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def dtypes_of(dtypes: Sequence[str] | None) -> tuple[str, ...] | None:
-    """The names of dtypes, None for all; raises `InputError` for what is no list of names, and for an empty one."""
+    """The names of dtypes, each once, None for all; raises `InputError` for what is no list of precisions, and for an empty one."""
     if dtypes is None:
         return None
     if isinstance(dtypes, str) or not isinstance(dtypes, Sequence) or not dtypes:
         raise InputError("dtypes", "a list of precisions by name, or None", shown(dtypes))
-    return tuple(dtypes)
+    for dtype in dtypes:
+        if not isinstance(dtype, str) or dtype not in (*Settings.dtypes, *HALVES):
+            raise InputError("dtypes", "float64, float32, float16 or bfloat16", shown(dtype))
+    return tuple(dict.fromkeys(dtypes))
 
 
 def seeds_of(text: str) -> range:

@@ -126,8 +126,7 @@ class Gate:
                 if self.comparison and not self.standing.bridged:
                     # torch.func takes what is marked as differentiable once for a constant, and says nothing
                     self.standing.bridged = self.comparison.is_differentiable_once
-                first = next(each for each in self.settings.dtypes if each not in HALVES)
-                again = self.comparison is not None and dtype != first
+                again = self.comparison is not None and dtype != first_precisions(self.checks)[check]
                 return examine(claim, self.standing, self.settings, dtype, None, briefly, shrinking, again)
             return examine(self.profile.claim(), self.standing, self.settings, dtype, DEFINITION, shrinking=shrinking)
 
@@ -181,6 +180,11 @@ class Gate:
             return derivative_causes(self.profile, self.standing, self.settings, dtype)
 
 
+def first_precisions(checks: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The precision in which each check is made first: of theorems none is a half, and of laws it is float64."""
+    return dict(reversed(checks))
+
+
 def device_in_words(device: str) -> str:
     """A torch device as reports name it: "cpu", or "cuda (NVIDIA H100)" where it is known which one that is."""
     import torch
@@ -211,9 +215,9 @@ def gate(
     require_text(subject=subject)
     globs, required, accepted = texts(claims=claims), texts(require=require), texts(accept=accept)
     asked = dtypes_of(dtypes)
-    settings = settings_for(effort, seed, device, tuple(dtype for dtype in asked or () if dtype not in HALVES))
+    settings = settings_for(effort, seed, device)
     if asked:
-        settings = replace(settings, dtypes=tuple(dict.fromkeys(asked)))
+        settings = replace(settings, dtypes=asked)
     by_subject = claims_by_subject(package) if isinstance(package, str) else {}
     if not by_subject:
         load(package)  # which says what is wrong with it
@@ -307,10 +311,11 @@ def check(
         package=package,
     )
     report = SubjectReport(subject, made.title, required=made.required, accepted=made.accepted)
+    first = first_precisions(made.checks)
     for name, dtype in made.checks:
         broken = report.with_status(BROKEN)
         of_definition = {finding.check for finding in broken} & {DEFINITION, *COMPARISONS}
-        if of_definition and (name in COMPARISONS or dtype != made.settings.dtypes[0]) and name not in of_definition:
+        if of_definition and (name in COMPARISONS or dtype != first[name]) and name not in of_definition:
             continue  # it is wrong; what is left to say is which theorems it breaks
         # one example of a comparison is enough, and one of all theorems
         shrinking = name in (DEFINITION, *COMPARISONS) and name not in of_definition

@@ -68,8 +68,7 @@ def causes(
         tried.append((seed, {}))
     points: list[_Point] = []
     for arrays, sizes in tried:
-        raw = raw_tensors(claim, arrays, settings, dtype)
-        arguments = claim.prepare({name: value if isinstance(value, int) else value[0] for name, value in raw.items()})
+        arguments = _arguments(claim, arrays, settings, dtype)
         try:
             yours = standing.implementation(*_in_order(standing, arguments))
             truth = standing.definition(**arguments)
@@ -87,6 +86,12 @@ def causes(
         return []
     found = [name for name, variant in _candidates(profile, standing) if _explains(variant, points)]
     return found or _scalings(points) or _precision(standing, points, dtype)
+
+
+def _arguments(claim: Claim, arrays: Mapping[str, Any], settings: Settings, dtype: str) -> dict[str, Any]:
+    """What the definition takes at the only draw that `arrays` hold."""
+    raw = raw_tensors(claim, arrays, settings, dtype)
+    return claim.prepare({name: value if isinstance(value, int) else value[0] for name, value in raw.items()})
 
 
 def _unit_of(claim: Claim, standing: Standing, seed: Mapping[str, Any], bits: int) -> Unit:
@@ -108,8 +113,7 @@ def _overflows(claim: Claim, standing: Standing, settings: Settings, dtype: str)
     """Whether values are not finite at logits far from zero, where those of the definition are."""
     domains = [domain for domain in (ONE_HOT, FAR_BELOW) if domain in applicable_domains(claim)]
     for draw in [draw for domain in domains for draw in systematic(claim, DRAWS, settings.seed, domain=domain)]:
-        raw = raw_tensors(claim, draw.arrays(claim, 1), settings, dtype)
-        arguments = claim.prepare({name: value if isinstance(value, int) else value[0] for name, value in raw.items()})
+        arguments = _arguments(claim, draw.arrays(claim, 1), settings, dtype)
         yours = standing.implementation(*_in_order(standing, arguments))
         if bool(standing.definition(**arguments).isfinite().all()) and not bool(yours.isfinite().all()):
             return True
@@ -210,13 +214,15 @@ def _precision(standing: Standing, points: list[_Point], dtype: str) -> list[str
 
     lowers = [torch.float32, torch.float16, torch.bfloat16]
     lowers = [lower for lower in lowers if torch.finfo(lower).eps > torch.finfo(getattr(torch, dtype)).eps]
-    error = max((_relative(point) for point in points), default=math.inf)
+    error = max(_relative(point) for point in points)
+    if error == 0:
+        return []
     for lower in lowers[::-1]:
-        if error > 0 and all(torch.equal(point.yours.to(lower).to(point.yours.dtype), point.yours) for point in points):
+        if all(torch.equal(point.yours.to(lower).to(point.yours.dtype), point.yours) for point in points):
             lowers = [lower]
             break
     # of the precisions that are possible, that of which the largest error is nearest to half a rounding
-    for lower in sorted(lowers, key=lambda lower: abs(math.log2(max(error, 1e-300) / torch.finfo(lower).eps) + 1)):
+    for lower in sorted(lowers, key=lambda lower: abs(math.log2(error / torch.finfo(lower).eps) + 1)):
         eps = torch.finfo(lower).eps
         visible = [point for point in points if _relative(point) > eps / 256]
         stepped = [point for point in visible if _moves_in_steps(standing, point, eps)]
@@ -261,15 +267,16 @@ def _relative(point: _Point) -> float:
     """The largest error over the largest entry; infinite for other shapes and what is not finite."""
     if tuple(point.yours.shape) != tuple(point.truth.shape) or not bool(point.yours.isfinite().all()):
         return math.inf
-    largest = float(point.truth.abs().max()) if point.truth.numel() else 0.0
-    error = float((point.yours - point.truth).abs().max()) if point.truth.numel() else 0.0
+    if not point.truth.numel():
+        return 0.0
+    largest, error = float(point.truth.abs().max()), float((point.yours - point.truth).abs().max())
     return error / largest if largest else (0.0 if error == 0 else math.inf)
 
 
 # -- derivatives -------------------------------------------------------------------------------------------------------
 
 
-def derivative_causes(profile: Profile, standing: Standing, settings: Settings, dtype: str = "float64") -> list[str]:
+def derivative_causes(profile: Profile, standing: Standing, settings: Settings, dtype: str) -> list[str]:
     """For an implementation with right values: the arguments by which its derivative vanishes or is wrong.
 
     A derivative is wrong here when half the digits of `dtype` are: a layer may compute in no more than these.
@@ -282,8 +289,7 @@ def derivative_causes(profile: Profile, standing: Standing, settings: Settings, 
     found: list[str] = []
     for draw in systematic(claim, 4, settings.seed, domain="generic")[::2]:
         arrays = draw.arrays(claim, 1)
-        raw, seed = raw_tensors(claim, arrays, settings, "float64"), one_of(claim, arrays, 0)
-        arguments = claim.prepare({n: v if isinstance(v, int) else v[0] for n, v in raw.items()})
+        arguments, seed = _arguments(claim, arrays, settings, "float64"), one_of(claim, arrays, 0)
         for name, value in arguments.items():
             if not isinstance(value, torch.Tensor) or not value.is_floating_point():
                 continue
