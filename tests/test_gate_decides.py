@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch._dynamo  # each fork would import it anew, at its first derivative
 
 import verify
 from tests.efforts import whole_or_part
@@ -57,6 +58,7 @@ def test_a_report_is_ok_only_where_everything_was_decided_or_accepted() -> None:
     assert SubjectReport("s", "f", [right, finding("a", LEFT_OUT)]).ok
 
 
+@pytest.mark.long("four runs of the gate, each in a process of its own")
 def test_the_exit_status_tells_undecided_from_ok_and_from_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,6 +32,7 @@ from verify.report.coverage import (
     row_of,
 )
 from verify.report.looseness import nearest
+from verify.report.provenance import _commit
 from verify.vocabulary import AtMost, Equal, InputError, Paper
 
 pytestmark = pytest.mark.kept
@@ -308,13 +309,13 @@ def test_a_commit_is_that_of_the_folder_with_a_plus_where_files_have_changed(mon
         return SimpleNamespace(stdout=said[command[3]])
 
     monkeypatch.setattr(subprocess, "run", run)
-    assert provenance._commit("toys") == "0123"
+    assert _commit("toys") == "0123"
     said["status"] = " M a.py\n"
-    assert provenance._commit("toys") == "0123+"
+    assert _commit("toys") == "0123+"
     for problem in (OSError(), subprocess.CalledProcessError(1, "git"), subprocess.TimeoutExpired("git", 10)):
         said["status"] = problem
-        assert provenance._commit("toys") is None
-    assert provenance._commit("nowhere") is None is provenance._commit("absent") and provenance._commit(None) is None
+        assert _commit("toys") is None
+    assert _commit("nowhere") is None is _commit("absent") and _commit(None) is None
 
 
 # -- attempts ----------------------------------------------------------------------------------------------------------

@@ -40,8 +40,8 @@ MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3
     sizes={"S": (1, 3), "D": (1, 2), "H": (1, 1)}, expects="refuted", severity="error",
     correction="dynamics.sec-5.3-mean-rank", uses=("dynamics.eq-90-chain",),
     reading=Reading("display nearly identical behaviors", r"""two sequences that behave alike stay within a constant:
-            $e^{\lambda_{\max}} \le K e^{\text{mean}}$, tested at $T = 2$ as $(\operatorname{tr}\Lambda/n)^n \le
-            K^{4n}\det\Lambda$ with $n = SD$ and $K^{4n} = 10^6$"""),
+            $\lambda_{\max} \le m + \ln K$ for the mean $m$ of all exponents, tested at $T = 2$ as
+            $(\operatorname{tr}\Lambda/n)^n \le K^{4n}\det\Lambda$ with $n = SD$ and $K^{4n} = 10^6$"""),
     consequence=r"""The mean exponent of a normalised update is $-\infty$, one direction per token being lost; average
         over tangent directions, or look at the maximum alone.""",
     note=r"""No other meaning saves it: with a normalisation layer the mean of the exponents (89) is $-\infty$ whatever the
@@ -51,10 +51,10 @@ MEAN = Claim(UPDATE, "dynamics.sec-5.3-mean", label="Section 5.3 text / Figure 3
         Figure 3, all models, those with normalisation layers too: trained, $T = 16$, floating point. Of the plotted
         numbers nothing is denied. But those of models with normalisation layers are not means of the exponents (89), which
         is the only definition given: what a plot shows in place of $-\infty$ is rounding error, or an average that leaves
-        the vanishing eigenvalues out. No
-        statement about maximum and mean of trained models is known to put in its place: dynamics.sec-5.3-mean-rank says
-        which exponents an average has to leave out. Over tangent directions the sentence is true of one token at rest
-        (dynamics.sec-5.3-mean-at-rest) and of (18) at equal frequencies (dynamics.sec-5.3-mean-tangent).""",
+        the vanishing eigenvalues out. No statement about maximum and mean of trained models is known to put in its place:
+        dynamics.sec-5.3-mean-rank says which exponents an average has to leave out. Over tangent directions the sentence
+        is true of one token at rest (dynamics.sec-5.3-mean-at-rest) and of (18) at equal frequencies
+        (dynamics.sec-5.3-mean-tangent).""",
 )  # fmt: skip
 
 
