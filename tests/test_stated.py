@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import pytest
+import torch
 
 from tests.statements.assumed import problems_of_assumptions
 from tests.statements.undrawn import at_undrawn_sizes, undrawn_sizes
@@ -241,6 +242,22 @@ def test_every_kind_of_assumption_names_what_takes_part() -> None:
         Construction("S in R^{n x n}", shapes={"S": ("n", "n")}),
     ]
     assert problems_of_assumptions(skew_preparation(good)) == []
+
+
+@pytest.mark.parametrize(("values", "meets"), [((2.0, 2.0, 2.0), True), ((2.0, 7.0, 0.0), False)])
+def test_attention_of_a_token_at_rest_is_the_same_multiple_of_every_token(
+    values: tuple[float, ...], meets: bool
+) -> None:
+    """Where it is a multiple of this token alone, the other exponents differ, and so do their maximum and their mean."""
+    claim = CLAIMS["dynamics.sec-5.3-mean-at-rest"]
+    I, one = torch.eye(3, dtype=torch.float64), torch.ones((), dtype=torch.float64)
+    weights = {"W_Q": 0 * I, "W_K": 0 * I, "W_V": torch.diag(torch.tensor(values, dtype=torch.float64)), "W_O": I}
+    numbers = {"gamma": I[0] * 0 + 1, "beta": one, "eta": one / 2, "m": 2 * one, "c": 3 * one, "H": 1}
+    inputs = {"X": I[:1], "C": 3 * I[:1], **weights, **numbers}
+    sides = [float(claim.evaluate(side, inputs)) for side in (claim.the_formula, claim.the_oracle)]
+    assert (abs(sides[0] - sides[1]) < 1e-12) is meets
+    zeros = [each.zero for each in claim.tested_assumptions if each.zero is not None]
+    assert all(float(claim.evaluate(zero, inputs).abs().max()) < 1e-12 for zero in zeros) is meets
 
 
 def test_shapes_that_an_oracle_alone_annotates_are_held_against_what_is_stated() -> None:

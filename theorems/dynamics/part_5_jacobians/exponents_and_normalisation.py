@@ -12,7 +12,7 @@ import numpy as np
 from theorems.shared import reached
 from theorems.dynamics import DYNAMICS
 from theorems.dynamics.definitions import (
-    Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, flow, multi_head_attention, rms_norm,
+    Beta, Gain, Heads, QueryWeights, SquareWeights, Tokens, flow, rms_norm,
     unit_rows,
 )  # fmt: skip
 from theorems.dynamics.part_3_preliminaries.symmetric_attention import PlanarDirection, PlanarTokens
@@ -49,7 +49,7 @@ NO_ZERO_NEXT_INPUT = Assumption(
 
 #: How a token at rest meets the assumptions of `AT_REST`.
 AT_REST_REACHED = {
-    "SA(X) = mX": "W^V = m I and W^O = I, the weights for which it holds of every token",
+    "SA(X) = mX": "W^V = m I and W^O = I; the update reads only their product",
     "C = cX": "C is computed so",
     "gamma = ": "gamma is (1, ..., 1)",
     "fixed point of (9)": "C = c x keeps the direction of the unit token x",
@@ -80,8 +80,8 @@ AT_REST = Setting(
     assumptions=[
         Assumption("D >= 2, without which a normalised token cannot move", sizes=lambda sizes: sizes["D"] >= 2),
         Construction("one token: X in R^{1 x D}", shapes={"X": ("1", "D")}),
-        Assumption("attention is SA(X) = mX", zero=lambda X, W_Q, W_K, W_V, W_O, beta, H, m: (
-            multi_head_attention(X, W_Q, W_K, W_V, W_O, beta, H) - X * m)),
+        Assumption("attention is SA(X) = mX for every token X: W^V W^O = m I", zero=lambda W_V, W_O, m: (
+            W_V @ W_O - m * eye(W_V.shape[0]))),
         Assumption("C = cX", zero=lambda X, C, c: C - X * c),
         Assumption(r"\gamma = \mathbf 1", zero=lambda gamma: gamma - 1),
         Assumption(r"m \ge 0", nonnegative=lambda m: m),
