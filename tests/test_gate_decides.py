@@ -57,6 +57,7 @@ def test_a_report_is_ok_only_where_everything_was_decided_or_accepted() -> None:
     assert SubjectReport("s", "f", [right, finding("a", LEFT_OUT)]).ok
 
 
+@pytest.mark.long("four runs of the gate")
 def test_the_exit_status_tells_undecided_from_ok_and_from_broken(tmp_path: Path) -> None:
     (tmp_path / "of_numpy.py").write_text(
         "import numpy as np\ndef softmax(T):\n    E = np.exp(T - T.max(1, keepdims=True))\n"
