@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 import torch
-import torch._dynamo  # each fork would import it anew, at its first derivative
 
 import verify
+from tests import loaded
 from tests.efforts import whole_or_part
 from tests.wrong_layers.backward import attend, right
-from verify.cli import main
 from verify.gate.autograd import Point, every_other, taken_for_constants
 from verify.gate.checking import gate
 from verify.gate.findings import BROKEN, LEFT_OUT, OK, SATISFIED, UNCHECKABLE, UNDECIDED, Finding, SubjectReport
@@ -58,22 +57,24 @@ def test_a_report_is_ok_only_where_everything_was_decided_or_accepted() -> None:
     assert SubjectReport("s", "f", [right, finding("a", LEFT_OUT)]).ok
 
 
-@pytest.mark.long("four runs of the gate, each in a process of its own")
-def test_the_exit_status_tells_undecided_from_ok_and_from_broken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.long("four runs of the gate")
+def test_the_exit_status_tells_undecided_from_ok_and_from_broken(tmp_path: Path) -> None:
     (tmp_path / "of_numpy.py").write_text(
         "import numpy as np\ndef softmax(T):\n    E = np.exp(T - T.max(1, keepdims=True))\n"
         "    return E / E.sum(1, keepdims=True)\ndef wrong(T):\n    return 2 * softmax(T)\n"
     )
-    monkeypatch.chdir(tmp_path)
     few = ["--adapter", "verify.gate.adapters:from_numpy", "--claims", "hessian.lem-B.1", "--dtype", "float64"]
-    assert main(["check", "hessian.softmax", "of_numpy:softmax", *few]) == 3
-    assert ": UNDECIDED: " in capsys.readouterr().out
-    assert main(["check", "hessian.softmax", "of_numpy:softmax", *few, "--accept", "derivatives"]) == 0
-    assert ": ok, with " in capsys.readouterr().out
-    assert main(["check", "hessian.softmax", "of_numpy:softmax", *few, "--require", "derivatives"]) == 1
-    assert main(["check", "hessian.softmax", "of_numpy:wrong", *few]) == 1
+
+    def checked(name: str, *more: str) -> tuple[int, str]:
+        ran = loaded.run("verify.cli", ["check", "hessian.softmax", f"of_numpy:{name}", *few, *more], tmp_path)
+        return ran.returncode, ran.stdout
+
+    status, said = checked("softmax")
+    assert status == 3 and ": UNDECIDED: " in said
+    status, said = checked("softmax", "--accept", "derivatives")
+    assert status == 0 and ": ok, with " in said
+    assert checked("softmax", "--require", "derivatives")[0] == 1
+    assert checked("wrong")[0] == 1
 
 
 def test_what_is_accepted_has_to_be_a_check() -> None:
